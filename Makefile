@@ -1,0 +1,54 @@
+# make demo   links a text with the embedded pipeline (installs the light core only)
+# make test   installs everything, then ruff, mypy and every test
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
+WHEEL := packages/xel_wiki-0.1.0/dist/xel_wiki-0.1.0-py3-none-any.whl
+SOURCES := $(shell find spacy_xel -name '*.py') pyproject.toml
+TEXT := To save Troy from destruction, Paris had to be sacrificed.
+
+.PHONY: demo test lint types pytest wiki clean
+
+demo: $(VENV)/wiki-installed
+	$(BIN)/python -m spacy xel link xel_wiki "$(TEXT)"
+
+test: lint types pytest
+
+lint: $(VENV)/all-installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/all-installed
+	$(BIN)/mypy
+
+pytest: $(VENV)/all-installed $(VENV)/wiki-installed
+	$(BIN)/python -m pytest -q
+
+clean:
+	rm -rf $(VENV) training packages metrics
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/core-installed: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) --editable ".[package]"
+	touch $@
+
+$(VENV)/all-installed: $(VENV)/core-installed
+	$(PIP) torch==2.13.0
+	$(PIP) --editable ".[transformers,dense,dev]"
+	touch $@
+
+$(WHEEL): $(VENV)/core-installed $(SOURCES) $(wildcard assets/wiki/*) configs/alias.cfg configs/xel_wiki.json
+	$(BIN)/python -m spacy xel kb build assets/wiki/kb.jsonl training/kb_wiki --corpus assets/wiki/train.jsonl --force
+	$(BIN)/python -m spacy assemble configs/alias.cfg training/xel_wiki \
+		--paths.kb training/kb_wiki --paths.train assets/wiki/train.jsonl
+	mkdir -p packages
+	$(BIN)/python -m spacy package training/xel_wiki packages --meta-path configs/xel_wiki.json --build wheel --force
+	touch $@
+
+$(VENV)/wiki-installed: $(WHEEL)
+	$(PIP) --no-deps --force-reinstall $(WHEEL)
+	touch $@

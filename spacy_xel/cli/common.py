@@ -1,0 +1,48 @@
+"""What the commands share."""
+
+import functools
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeVar
+
+from wasabi import msg
+
+from spacy_xel.errors import Errors
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+def friendly_errors(command: Command) -> Command:
+    """Show errors that a user can mend as one message, without a traceback."""
+
+    @functools.wraps(command)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        signal.signal(signal.SIGTERM, _stop)
+        try:
+            return command(*args, **kwargs)
+        except (ValueError, OSError, MemoryError) as error:
+            msg.fail(str(error), exits=1)
+        except KeyError as error:
+            msg.fail(str(error.args[0]), exits=1)
+
+    return run  # type: ignore[return-value]
+
+
+def parse_size(value: str) -> int:
+    """Return a number of bytes from text such as 800M or 4G."""
+    text = value.strip().upper().removesuffix("B").removesuffix("I")
+    unit = text[-1:] if text[-1:] in _UNITS else ""
+    try:
+        size = int(float(text.removesuffix(unit)) * _UNITS[unit])
+    except ValueError as error:
+        raise ValueError(Errors.XE024.format(value=value)) from error
+    if size <= 0:
+        raise ValueError(Errors.XE024.format(value=value))
+    return size
+
+
+def _stop(number: int, frame: object) -> NoReturn:
+    """Leave by an exception, so that unfinished files are removed."""
+    sys.exit(128 + number)

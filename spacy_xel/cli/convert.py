@@ -1,0 +1,42 @@
+"""The command `xel convert`."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import typer
+from wasabi import msg
+
+from spacy_xel.cli.common import friendly_errors
+from spacy_xel.errors import Errors
+from spacy_xel.formats import FORMATS, read_corpus, write_corpus
+from spacy_xel.types import AnnotatedText
+
+
+@friendly_errors
+def convert_cli(
+    source: Path = typer.Argument(..., help="Corpus to read"),
+    target: Path = typer.Argument(..., help="Corpus to write"),
+    from_format: str | None = typer.Option(None, "--from", help=f"One of {', '.join(FORMATS)}"),
+    to_format: str | None = typer.Option(None, "--to", help=f"One of {', '.join(FORMATS)}"),
+) -> None:
+    """
+    Convert an annotated corpus from one format to another.
+
+    The formats are known by the files' names: .jsonl, .jsonl.gz, .spacy, .pubtator.
+    """
+    for path, name in ((source, from_format), (target, to_format)):
+        if name is not None and name not in FORMATS:
+            problem = f"there is no format {name!r}"
+            raise ValueError(
+                Errors.XE015.format(path=path, format=name, problem=problem, known=list(FORMATS))
+            )
+    counts = {"texts": 0, "mentions": 0}
+    write_corpus(_counted(read_corpus(source, from_format), counts), target, to_format)
+    msg.good(f"{counts['texts']:,} texts with {counts['mentions']:,} mentions: {target}")
+
+
+def _counted(texts: Iterable[AnnotatedText], counts: dict[str, int]) -> Iterator[AnnotatedText]:
+    for text in texts:
+        counts["texts"] += 1
+        counts["mentions"] += len(text.mentions)
+        yield text

@@ -1,0 +1,24 @@
+"""The command `xel`, which is also `python -m spacy xel`."""
+
+import typer
+
+from spacy_xel.cli.convert import convert_cli
+from spacy_xel.cli.evaluate import evaluate_cli
+from spacy_xel.cli.kb import kb_app
+from spacy_xel.cli.link import link_cli
+
+HELP = """Entity linking: build knowledge bases, link texts, evaluate pipelines.
+
+Every command takes --help.
+"""
+
+app = typer.Typer(name="xel", help=HELP, no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(kb_app)
+app.command("link")(link_cli)
+app.command("evaluate")(evaluate_cli)
+app.command("convert")(convert_cli)
+
+
+def run() -> None:
+    """Run the command `xel`."""
+    app(prog_name="xel")

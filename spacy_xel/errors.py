@@ -1,0 +1,73 @@
+"""Every error message of the package: what was expected, what came, what to do."""
+
+
+class Errors:
+    """Message templates; each field is filled where the error is raised."""
+
+    XE001 = "top_k must be at least 1, but got {value}."
+    XE002 = (
+        "'{name}' is not initialized: it has no knowledge base. Give it one under "
+        "[initialize.components.{name}.kb_loader] in the config and call nlp.initialize(), "
+        "or load a saved pipeline."
+    )
+    XE003 = (
+        "'{name}' reads its knowledge base from the component '{source}', which is not in this "
+        "pipeline or has none. Put '{source}' in front of '{name}', or set "
+        "[components.{name}] kb_source = null and give '{name}' a kb_loader of its own."
+    )
+    XE004 = "Unknown entity id {kb_id!r} in the knowledge base at {path}."
+    XE005 = (
+        "{path} is not a knowledge-base store (no manifest.json in it). "
+        "Build one with: python -m spacy xel kb build KB.jsonl {path}"
+    )
+    XE006 = "{path} has format {found!r}, but this version reads {expected!r}. Build it again."
+    XE007 = "{path} is damaged: {problem}. Restore it from a backup or build it again."
+    XE008 = "{path} exists already. Choose another folder, or pass --force to replace it."
+    XE009 = "{where}: {problem}."
+    XE010 = (
+        "{where}: {problem}. Nothing was written. Mend the file, "
+        "or pass --on-error skip to leave such lines out and count them."
+    )
+    XE011 = (
+        "One of the builder's {parts} parts needs about {need_mb} MB, more than --max-ram allows "
+        "({cap_mb} MB). Raise --max-ram."
+    )
+    XE012 = "No entity was found in {path}: expected JSON Lines with at least 'id' and 'title'."
+    XE013 = "The entity {kb_id!r} is in the knowledge base already. Pass --replace to replace it."
+    XE014 = "The knowledge base has versions {first} to {last}; cannot roll back to {version}."
+    XE015 = (
+        "Cannot read {path} as {format}: {problem}. "
+        "Known formats: {known}; choose one with --from or --to."
+    )
+    XE016 = (
+        "{where}: the mention at {start}-{end} does not fit in a text of {length} characters. "
+        "Offsets count characters, and start must be smaller than end."
+    )
+    XE017 = "case must be 'exact' or 'ignore', but got {value!r}."
+    XE018 = (
+        "Unknown mention source {value!r}: use 'ents' for doc.ents or 'spans:KEY' for "
+        "the span group doc.spans['KEY']."
+    )
+    XE019 = "{path} does not exist."
+    XE020 = "'{name}' failed on the document starting {text!r}: {error}"
+    XE021 = (
+        "The pipeline {pipeline} has none of the linking components {expected}, "
+        "so there is nothing to evaluate."
+    )
+    XE022 = "The corpus {path} has no documents."
+    XE023 = "vector_length must be at least 1, but got {value}."
+    XE024 = "max_ram must be a number with an optional unit, such as 800M or 4G, but got {value!r}."
+    XE025 = (
+        "{where}: mention texts and ids for the format pubtator may not contain tabs or line "
+        "breaks, but got {value!r}."
+    )
+    XE026 = (
+        "There is no corpus to read: give the reader a path to a .jsonl, .jsonl.gz or .spacy file."
+    )
+
+
+class Warnings:
+    """Warning templates, used with warnings.warn."""
+
+    XW001 = "{count} of {total} mentions of {where} do not lie on token boundaries; {what}."
+    XW002 = "{count} of {total} mentions of {where} overlap others and were left out of doc.ents."

@@ -1,0 +1,99 @@
+"""PubTator: title and abstract lines, then one tab-separated line per mention.
+
+Ids of a composite mention are joined by "|" (or ";"); "-1" or "-" is NIL. Lines of relations (four
+columns) are not mentions and are passed over. The format has no line breaks within a text: on
+writing, each becomes a space, so that offsets stay right.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from spacy_xel.errors import Errors
+from spacy_xel.jsonlines import read_lines
+from spacy_xel.types import ID_SEPARATOR, AnnotatedText, Mention
+
+_TEXT_LINE = re.compile(r"^([^|\t]+)\|([ta])\|(.*)$")
+_NIL_ID = "-1"
+_ID_SEPARATORS = re.compile(r"[|;]")
+
+
+def read(path: Path) -> Iterator[AnnotatedText]:
+    """Read annotated texts."""
+    builder = _TextBuilder()
+    for line in read_lines(path, f"Reading {path.name}"):
+        where = f"{path}, line {line.number}"
+        try:
+            content = line.data.decode().rstrip("\r\n")
+        except UnicodeDecodeError as error:
+            raise ValueError(Errors.XE009.format(where=where, problem=error)) from error
+        if line.problem:
+            raise ValueError(Errors.XE009.format(where=where, problem=line.problem))
+        if match := _TEXT_LINE.match(content):
+            if match[2] == "t" and builder.doc_id:
+                yield builder.finish()
+                builder = _TextBuilder()
+            builder.doc_id = match[1]
+            builder.parts.append(match[3])
+        else:
+            builder.add_mention(content.split("\t"), where)
+    if builder.doc_id:
+        yield builder.finish()
+
+
+def write(texts: Iterable[AnnotatedText], path: Path) -> None:
+    """Write annotated texts; the first line of a text is its title."""
+    with path.open("w", encoding="utf8", newline="\n") as file:
+        for number, text in enumerate(texts):
+            doc_id = text.doc_id or str(number)
+            where = f"{path}, text {doc_id}"
+            title, _, abstract = text.text.partition("\n")
+            if not title or not abstract:
+                title, abstract = text.text, ""
+            file.write(f"{_checked(doc_id, where)}|t|{_one_line(title)}\n")
+            file.write(f"{doc_id}|a|{_one_line(abstract)}\n")
+            for mention in text.mentions:
+                surface = _one_line(text.text[mention.start : mention.end])
+                ids = ID_SEPARATOR.join(mention.kb_ids) or _NIL_ID
+                columns = [mention.start, mention.end, surface, mention.label, ids]
+                values = [_checked(str(value), where) for value in columns]
+                file.write("\t".join([doc_id, *values]) + "\n")
+            file.write("\n")
+
+
+class _TextBuilder:
+    def __init__(self) -> None:
+        self.doc_id = ""
+        self.parts: list[str] = []
+        self.mentions: list[Mention] = []
+
+    def add_mention(self, columns: list[str], where: str) -> None:
+        if len(columns) == 4 and not columns[1].isdigit():
+            return  # a relation between entities
+        if len(columns) < 5 or columns[0] != self.doc_id or not columns[1].isdigit():
+            problem = "expected 'ID|t|title', 'ID|a|abstract' or a mention in tab-separated columns"
+            raise ValueError(Errors.XE009.format(where=where, problem=problem))
+        start, end = int(columns[1]), int(columns[2])
+        text = self._text()
+        if not 0 <= start < end <= len(text):
+            message = Errors.XE016.format(where=where, start=start, end=end, length=len(text))
+            raise ValueError(message)
+        found = _ID_SEPARATORS.split(columns[5]) if len(columns) > 5 else []
+        kb_ids = tuple(dict.fromkeys(kb_id for kb_id in found if kb_id not in ("", "-", _NIL_ID)))
+        self.mentions.append(Mention(start, end, kb_ids, columns[4]))
+
+    def finish(self) -> AnnotatedText:
+        return AnnotatedText(self.doc_id, self._text(), tuple(self.mentions), "en")
+
+    def _text(self) -> str:
+        return " ".join(part for part in self.parts if part)
+
+
+def _one_line(text: str) -> str:
+    return re.sub(r"[\t\n\r\v\f\x1c-\x1e\x85\u2028\u2029]", " ", text)
+
+
+def _checked(value: str, where: str) -> str:
+    if "\t" in value or "\n" in value:
+        raise ValueError(Errors.XE025.format(where=where, value=value))
+    return value

@@ -1,0 +1,366 @@
+"""The knowledge base as spaCy knows it: a store, the changes made to it since, and candidates."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import srsly
+from spacy.kb import Candidate, KnowledgeBase
+from spacy.tokens import Span
+from spacy.vocab import Vocab
+
+from spacy_xel.errors import Errors
+from spacy_xel.kb.delta import Delta, DeltaLog, Overlay
+from spacy_xel.kb.key_table import hash_name
+from spacy_xel.kb.name_index import entity_probabilities
+from spacy_xel.kb.normalize import normalize_name
+from spacy_xel.kb.store import DELTAS, Store, read_files
+from spacy_xel.storage import copy_folder, new_folder
+from spacy_xel.types import Entity, Float32Array
+
+DEFAULT_VECTOR_LENGTH = 64
+
+
+class XelCandidate(Candidate):
+    """An entity that a name may mean. Its strings stay out of the vocab's StringStore."""
+
+    __slots__ = ("name", "row")
+
+    name: str
+    row: int
+
+    @property
+    def alias_(self) -> str:
+        return self.name
+
+    @property
+    def alias(self) -> int:
+        return int(hash_name(self.name))
+
+    @property
+    def entity_(self) -> str:
+        return str(self.kb.kb_id(self.row))
+
+    @property
+    def entity(self) -> int:
+        return int(hash_name(self.entity_))
+
+    @property
+    def entity_vector(self) -> Sequence[float]:
+        return list(self.kb.get_vector(self.entity_))
+
+
+class XelKnowledgeBase(KnowledgeBase):
+    """A memory-mapped knowledge base with live changes.
+
+    vocab (Vocab): The shared vocabulary.
+    entity_vector_length (int): Length of the vectors that spaCy's entity_linker asks for.
+    store (Store): The built part; None for a knowledge base that is still to be loaded.
+    path (Path): The store's folder, or None if it is in memory.
+    deltas (Iterable[Delta]): The changes, for a store in memory.
+    version (int): How many changes have been made since the store was built.
+    """
+
+    version: int
+
+    def __init__(
+        self,
+        vocab: Vocab,
+        entity_vector_length: int = DEFAULT_VECTOR_LENGTH,
+        *,
+        store: Store | None = None,
+        path: Path | None = None,
+        deltas: Iterable[Delta] = (),
+    ) -> None:
+        if entity_vector_length < 1:
+            raise ValueError(Errors.XE023.format(value=entity_vector_length))
+        super().__init__(vocab, entity_vector_length)
+        self._set_store(store, path, deltas)
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path,
+        vocab: Vocab | None = None,
+        *,
+        entity_vector_length: int = DEFAULT_VECTOR_LENGTH,
+        verify: bool | None = None,
+    ) -> "XelKnowledgeBase":
+        """Open the store in a folder; nothing of it is read into memory before it is needed."""
+        folder = Path(path)
+        store = Store.open(folder, verify=verify)
+        return cls(vocab or Vocab(), entity_vector_length, store=store, path=folder)
+
+    # Reading
+
+    def __len__(self) -> int:
+        if self.store is None:
+            return 0
+        return len(self.store) - len(self.overlay.removed_rows) + len(self.overlay.entities)
+
+    def is_empty(self) -> bool:
+        return len(self) == 0
+
+    @property
+    def n_rows(self) -> int:
+        """One more than the largest row that any version uses."""
+        return len(self.built) + sum(len(delta.added) for delta in self.log.deltas)
+
+    @property
+    def built(self) -> Store:
+        """The store, or an error if there is none yet."""
+        if self.store is None:
+            raise ValueError(Errors.XE002.format(name="knowledge base"))
+        return self.store
+
+    def refresh(self) -> bool:
+        """Take in changes made by others, or by another process; return whether there were any."""
+        changed = self.log.refresh()
+        if changed:
+            self._apply_changes()
+        return changed
+
+    def row(self, kb_id: str) -> int:
+        """Return the row of an id, or -1."""
+        if kb_id in self.overlay.rows:
+            return self.overlay.rows[kb_id]
+        row = self.built.row(kb_id)
+        return -1 if row in self.overlay.removed_rows else row
+
+    def kb_id(self, row: int) -> str:
+        """Return the id of a row."""
+        if self.version and row in self.overlay.entities:
+            return self.overlay.entities[row].kb_id
+        return self.built.kb_id(row)
+
+    def entity(self, row: int) -> Entity:
+        """Return the entity of a row."""
+        if row in self.overlay.entities:
+            return self.overlay.entities[row]
+        return self.built.entity(row)
+
+    def get_entity(self, kb_id: str) -> Entity:
+        """Return the entity of an id."""
+        row = self.row(kb_id)
+        if row < 0:
+            raise KeyError(Errors.XE004.format(kb_id=kb_id, path=self.path))
+        return self.entity(row)
+
+    def contains_entity(self, kb_id: str) -> bool:
+        return self.row(kb_id) >= 0
+
+    def contains_alias(self, name: str) -> bool:
+        return bool(self.lookup(name))
+
+    def lookup(self, name: str, *, cased: bool = False) -> list[tuple[int, float]]:
+        """Return (row, P(entity | name)) of the entities with a name, the most probable first."""
+        # Nearly every name is in normal form but for its case: try that first.
+        found = self._get_cased(name) if cased else self._get_uncased(name.lower())
+        if self.version or not found:
+            return self._lookup_carefully(name, cased)
+        return found
+
+    def lookup_batch(
+        self, names: Sequence[str], *, cased: bool = False
+    ) -> list[list[tuple[int, float]]]:
+        """Return what lookup returns, for many names at a time."""
+        store = self.built
+        if self.version or any("\n" in name for name in names):
+            return [self.lookup(name, cased=cased) for name in names]
+        index = store.names_cased if cased else store.names_uncased
+        found = index.get_batch(names if cased else [name.lower() for name in names])
+        for i, candidates in enumerate(found):
+            if not candidates:
+                found[i] = self.lookup(names[i], cased=cased)
+        return found
+
+    def get_alias_candidates(self, name: str) -> list[XelCandidate]:
+        """Return the candidates for a name, case ignored, the most probable first."""
+        return self._candidates(name, self.lookup(name))
+
+    def get_candidates(self, mention: Span) -> list[XelCandidate]:
+        return self.get_alias_candidates(mention.text)
+
+    def get_candidates_batch(self, mentions: Iterable[Span]) -> list[list[XelCandidate]]:
+        names = [mention.text for mention in mentions]
+        found = self.lookup_batch(names)
+        return [self._candidates(*pair) for pair in zip(names, found, strict=True)]
+
+    def get_vector(self, entity: str) -> Float32Array:
+        """Return a vector of unit length from the words of an entity's title and description.
+
+        Words are hashed to signed positions, so nothing has to be stored: a fixed target for
+        spaCy's entity_linker to learn.
+        """
+        fields = self.get_entity(entity)
+        vector = np.zeros(self.entity_vector_length, dtype=np.float32)
+        for word in normalize_name(f"{fields.title} {fields.description}").split():
+            value = hash_name(word)
+            vector[value % self.entity_vector_length] += 1.0 if value >> 63 else -1.0
+        norm = float(np.linalg.norm(vector))
+        return vector / np.float32(norm) if norm else vector
+
+    # Changing
+
+    def add(self, entities: Iterable[Entity], *, replace: bool = False) -> int:
+        """Add entities, at once and for every process that uses this store; return the version."""
+        self.refresh()
+        added = tuple(entities)
+        present = [entity.kb_id for entity in added if self.contains_entity(entity.kb_id)]
+        repeated = [e.kb_id for i, e in enumerate(added) if e.kb_id in {o.kb_id for o in added[:i]}]
+        if repeated or (present and not replace):
+            raise ValueError(Errors.XE013.format(kb_id=(repeated or present)[0]))
+        return self._change(Delta(added=added, removed=tuple(present)))
+
+    def remove(self, kb_ids: Iterable[str]) -> int:
+        """Remove entities; return the new version."""
+        self.refresh()
+        removed = tuple(dict.fromkeys(kb_ids))
+        for kb_id in removed:
+            if not self.contains_entity(kb_id):
+                raise KeyError(Errors.XE004.format(kb_id=kb_id, path=self.path))
+        return self._change(Delta(removed=removed))
+
+    def rollback(self, version: int | None = None) -> int:
+        """Go back to an earlier version (by default the one before); return the new version."""
+        self.refresh()
+        target = self.version - 1 if version is None else version
+        if not 0 <= target < self.version:
+            raise ValueError(Errors.XE014.format(first=0, last=self.version, version=target))
+        return self._change(Delta(rollback_to=target))
+
+    # Saving
+
+    def to_bytes(self, **kwargs: Any) -> bytes:
+        deltas = [delta.to_json() for delta in self.log.deltas]
+        return bytes(srsly.msgpack_dumps({"files": self._files(), "deltas": deltas}))
+
+    def from_bytes(self, bytes_data: bytes, *, exclude: tuple[str, ...] = ()) -> "XelKnowledgeBase":
+        content = srsly.msgpack_loads(bytes_data)
+        files = content["files"]
+        deltas = [Delta.from_json(fields) for fields in content["deltas"]]
+        self._set_store(Store.from_files(files) if files else None, None, deltas, files)
+        return self
+
+    def to_disk(self, path: str | Path, exclude: Iterable[str] = ()) -> None:
+        """Write the store and its changes; hard links where the file system allows."""
+        if self.store is None:
+            return
+        with new_folder(Path(path), force=True) as folder:
+            if self.path is not None:
+                copy_folder(self.path, folder)
+            for name, data in {} if self.path is not None else self.files.items():
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                (folder / name).write_bytes(data)
+            if self.path is None:
+                log = DeltaLog(folder / DELTAS)
+                for delta in self.log.deltas:
+                    log.append(delta)
+
+    def from_disk(self, path: str | Path, exclude: Iterable[str] = ()) -> "XelKnowledgeBase":
+        folder = Path(path)
+        if folder.exists():
+            self._set_store(Store.open(folder), folder)
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.path is not None:
+            return _reopen, (self.path, self.vocab, self.entity_vector_length)
+        return _restore, (self.to_bytes(), self.vocab, self.entity_vector_length)
+
+    # Inside
+
+    def _set_store(
+        self,
+        store: Store | None,
+        path: Path | None,
+        deltas: Iterable[Delta] = (),
+        files: Mapping[str, bytes] | None = None,
+    ) -> None:
+        self.store = store
+        self.path = path
+        self.files = dict(files or {})
+        self.log = DeltaLog(None if path is None else path / DELTAS, deltas)
+        self._get_cased = store.names_cased.get if store else _no_store
+        self._get_uncased = store.names_uncased.get if store else _no_store
+        self._apply_changes()
+
+    def _change(self, delta: Delta) -> int:
+        self.log.append(delta)
+        self._apply_changes()
+        return self.version
+
+    def _apply_changes(self) -> None:
+        self.overlay = Overlay() if self.store is None else self.log.overlay(self.store)
+        self.version = len(self.log.deltas)
+
+    def _lookup_carefully(self, name: str, cased: bool) -> list[tuple[int, float]]:
+        """Look up the normal form of a name, and heed the changes made to the store."""
+        store = self.built
+        index = store.names_cased if cased else store.names_uncased
+        key = normalize_name(name, fold_case=not cased, lang=store.lang)
+        found = index.get(key)
+        names = self.overlay.names_cased if cased else self.overlay.names_uncased
+        added = names.get(key, [])
+        kept = [row for row, _ in found if row not in self.overlay.removed_rows]
+        if not added and len(kept) == len(found):
+            return found
+        rows = [*kept, *added]
+        counts, nil_count = index.evidence(key)
+        probabilities = entity_probabilities(
+            priors=[self._prior(row) for row in rows],
+            counts=[counts.get(row, 0) for row in rows],
+            nil_counts=[nil_count],
+            names=np.zeros(len(rows), dtype=np.int64),
+        )
+        pairs = zip(rows, probabilities.tolist(), strict=True)
+        return sorted(pairs, key=lambda pair: -pair[1])
+
+    def _prior(self, row: int) -> float:
+        if row in self.overlay.entities:
+            return self.overlay.entities[row].prior
+        return float(self.built.priors[row])
+
+    def _candidates(self, name: str, found: list[tuple[int, float]]) -> list[XelCandidate]:
+        candidates = []
+        for row, prior in found:
+            candidate = XelCandidate(self, 0, 0.0, (), 0, prior)
+            candidate.name = name
+            candidate.row = row
+            candidates.append(candidate)
+        return candidates
+
+    def _files(self) -> dict[str, bytes]:
+        if self.path is None:
+            return self.files
+        files = read_files(self.path)
+        return {name: data for name, data in files.items() if not name.startswith(f"{DELTAS}/")}
+
+
+def _no_store(key: str) -> list[tuple[int, float]]:
+    raise ValueError(Errors.XE002.format(name="knowledge base"))
+
+
+def _reopen(path: Path, vocab: Vocab, vector_length: int) -> XelKnowledgeBase:
+    return XelKnowledgeBase.open(path, vocab, entity_vector_length=vector_length)
+
+
+def _restore(data: bytes, vocab: Vocab, vector_length: int) -> XelKnowledgeBase:
+    return XelKnowledgeBase(vocab, vector_length).from_bytes(data)
+
+
+def knowledge_base_loader(
+    path: str | Path, vector_length: int = DEFAULT_VECTOR_LENGTH
+) -> Callable[[Vocab], XelKnowledgeBase]:
+    """spacy-xel.KnowledgeBase.v1: load a store, for [initialize.components.NAME.kb_loader]."""
+
+    def load(vocab: Vocab) -> XelKnowledgeBase:
+        return XelKnowledgeBase.open(path, vocab, entity_vector_length=vector_length)
+
+    return load
+
+
+def empty_knowledge_base() -> Callable[[Vocab, int], XelKnowledgeBase]:
+    """spacy-xel.EmptyKB.v1: generate_empty_kb of spaCy's entity_linker, to be read from disk."""
+    return XelKnowledgeBase

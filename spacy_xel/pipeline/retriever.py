@@ -1,0 +1,192 @@
+"""The component xel_retriever: candidates for every mention, and the best of them as its link."""
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import srsly
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from spacy_xel.errors import Errors
+from spacy_xel.kb.knowledge_base import XelKnowledgeBase
+from spacy_xel.mentions.sources import check_source, get_mentions
+from spacy_xel.pipeline.annotate import annotate_links
+from spacy_xel.pipeline.base import CorpusReader, KBLoader, KnowledgeBasePipe, pipe_in_batches
+from spacy_xel.types import NIL, CandidateBatch, Link, Query, Retriever
+
+_RETRIEVER_FOLDER = "retriever"
+Scorer = Callable[..., dict[str, Any]]
+
+DEFAULT_RETRIEVER = {
+    "retriever": {"@misc": "spacy-xel.AliasTable.v1"},
+    "kb_source": None,
+    "top_k": 20,
+    "threshold": 0.0,
+    "mentions": "ents",
+    "scorer": {"@scorers": "spacy-xel.scorer.v1"},
+}
+SCORE_WEIGHTS: dict[str, float | None] = {
+    "xel_micro_f": 1.0,
+    "xel_micro_p": 0.0,
+    "xel_micro_r": 0.0,
+    "xel_acc": 0.0,
+    "xel_recall_at_10": 0.0,
+}
+
+
+@Language.factory(
+    "xel_retriever",
+    requires=["doc.ents"],
+    assigns=["token.ent_kb_id", "doc.spans"],
+    default_config=DEFAULT_RETRIEVER,
+    default_score_weights=SCORE_WEIGHTS,
+)
+def make_retriever(
+    nlp: Language,
+    name: str,
+    retriever: Retriever,
+    kb_source: str | None,
+    top_k: int,
+    threshold: float,
+    mentions: str,
+    scorer: Scorer | None,
+) -> "CandidateRetriever":
+    """Create the component xel_retriever."""
+    return CandidateRetriever(
+        nlp,
+        name,
+        retriever,
+        kb_source=kb_source,
+        top_k=top_k,
+        threshold=threshold,
+        mentions=mentions,
+        scorer=scorer,
+    )
+
+
+class CandidateRetriever(KnowledgeBasePipe):
+    """Link mentions to a knowledge base by what a retriever finds.
+
+    retriever (Retriever): Finds candidates.
+    kb_source (str): The component whose knowledge base to use, or None for one of its own.
+    top_k (int): How many candidates to keep per mention.
+    threshold (float): A mention whose best score is lower is NIL.
+    mentions (str): "ents", or "spans:KEY".
+    scorer (Callable): Scores predictions, see evaluation/.
+    """
+
+    def __init__(
+        self,
+        nlp: Language,
+        name: str,
+        retriever: Retriever,
+        *,
+        kb_source: str | None = None,
+        top_k: int = 20,
+        threshold: float = 0.0,
+        mentions: str = "ents",
+        scorer: Scorer | None = None,
+    ) -> None:
+        super().__init__(nlp, name, kb_source)
+        if top_k < 1:
+            raise ValueError(Errors.XE001.format(value=top_k))
+        self.retriever = retriever
+        self.top_k = top_k
+        self.threshold = threshold
+        self.mentions = check_source(mentions)
+        self.scorer = scorer
+        self._attached: XelKnowledgeBase | None = None
+
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]] | None = None,
+        *,
+        nlp: Language | None = None,
+        kb_loader: KBLoader | None = None,
+        corpus: CorpusReader | None = None,
+    ) -> None:
+        """Load the knowledge base and fit the retriever.
+
+        kb_loader: Loads the knowledge base, e.g. spacy-xel.KnowledgeBase.v1.
+        corpus: Annotated texts to learn from, instead of get_examples.
+        """
+        if kb_loader is not None:
+            self.set_kb(kb_loader)
+        self._attached = self.kb
+        self.retriever.initialize(self.kb, self.training_texts(get_examples, nlp, corpus))
+
+    def __call__(self, doc: Doc) -> Doc:
+        self._process([doc])
+        return doc
+
+    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
+        return pipe_in_batches(self, stream, batch_size, self._process)
+
+    def predict(self, docs: list[Doc]) -> list[list[Link]]:
+        """Return the links of each document; nothing is written."""
+        kb = self._attach()
+        mentions = [get_mentions(doc, self.mentions) for doc in docs]
+        queries = [
+            Query(text, span.start_char, span.end_char)
+            for text, spans in zip((doc.text for doc in docs), mentions, strict=True)
+            for span in spans
+        ]
+        batch = self.retriever(queries, self.top_k)
+        links = self._links(kb, [(s.start, s.end) for spans in mentions for s in spans], batch)
+        return [[next(links) for _ in spans] for spans in mentions]
+
+    # Saving
+
+    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
+        super().to_disk(path, exclude=exclude)
+        self.retriever.to_disk(Path(path) / _RETRIEVER_FOLDER)
+
+    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "CandidateRetriever":
+        super().from_disk(path, exclude=exclude)
+        self.retriever.from_disk(Path(path) / _RETRIEVER_FOLDER)
+        self._attached = None
+        return self
+
+    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
+        fields = {"base": super().to_bytes(exclude=exclude), "retriever": self.retriever.to_bytes()}
+        return bytes(srsly.msgpack_dumps(fields))
+
+    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> "CandidateRetriever":
+        fields = srsly.msgpack_loads(data)
+        super().from_bytes(fields["base"], exclude=exclude)
+        self.retriever.from_bytes(fields["retriever"])
+        self._attached = None
+        return self
+
+    # Inside
+
+    def _attach(self) -> XelKnowledgeBase:
+        """Give the retriever the knowledge base, which another component may have loaded later."""
+        kb = self.kb
+        if kb is not self._attached:
+            self.retriever.attach(kb)
+            self._attached = kb
+        return kb
+
+    def _process(self, docs: list[Doc]) -> None:
+        for doc, links in zip(docs, self.predict(docs), strict=True):
+            annotate_links(doc, links)
+
+    def _links(
+        self, kb: XelKnowledgeBase, places: list[tuple[int, int]], batch: CandidateBatch
+    ) -> Iterator[Link]:
+        all_rows, all_scores = batch.rows.tolist(), batch.scores.tolist()
+        for (start, end), rows, scores in zip(places, all_rows, all_scores, strict=True):
+            candidates = tuple(
+                (kb.kb_id(row), score) for row, score in zip(rows, scores, strict=True) if row >= 0
+            )
+            linked = bool(candidates) and candidates[0][1] >= self.threshold
+            yield Link(
+                start=start,
+                end=end,
+                kb_id=candidates[0][0] if linked else NIL,
+                score=candidates[0][1] if candidates else 0.0,
+                candidates=candidates,
+            )

@@ -1,0 +1,172 @@
+"""Folders that are written whole or not at all, with a manifest that tells when one is damaged."""
+
+import contextlib
+import hashlib
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from spacy_xel.errors import Errors
+
+MANIFEST = "manifest.json"
+_CHUNK = 1 << 20
+
+
+@contextlib.contextmanager
+def new_folder(target: Path, *, force: bool = False) -> Iterator[Path]:
+    """Yield a scratch folder that becomes target when the block ends well, and vanishes if not.
+
+    target (Path): The folder to write.
+    force (bool): Replace target if it exists.
+    """
+    if target.exists() and not force:
+        raise FileExistsError(Errors.XE008.format(path=target))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    _remove_leftovers(target)
+    scratch = target.parent / f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}.partial"
+    scratch.mkdir()
+    try:
+        yield scratch
+        _sync_files(scratch)
+        _swap_in(scratch, target)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def new_file(target: Path) -> Iterator[Path]:
+    """Yield a scratch path that becomes target when the block ends well, and vanishes if not."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    # The ending stays, because it tells the format.
+    scratch = target.parent / f".{secrets.token_hex(4)}.partial.{target.name}"
+    try:
+        yield scratch
+        os.replace(scratch, target)
+    finally:
+        scratch.unlink(missing_ok=True)
+
+
+def write_manifest(folder: Path, fields: dict[str, Any]) -> None:
+    """Write the manifest of a finished folder: the fields given, and each file's size and hash."""
+    files = {
+        path.relative_to(folder).as_posix(): {
+            "bytes": path.stat().st_size,
+            "sha256": _sha256(path),
+        }
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+    text = json.dumps({**fields, "files": files}, indent=2, sort_keys=True, ensure_ascii=False)
+    (folder / MANIFEST).write_text(text + "\n", encoding="utf8")
+
+
+def read_manifest(folder: Path, expected_format: str) -> dict[str, Any]:
+    """Return the manifest of a folder after a check that all its files have the right size."""
+    if not (folder / MANIFEST).is_file():
+        raise FileNotFoundError(Errors.XE005.format(path=folder))
+    try:
+        manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf8"))
+        files = manifest["files"]
+        found = manifest["format"]
+    except (ValueError, KeyError, TypeError) as error:
+        problem = f"its {MANIFEST} cannot be read ({error!r})"
+        raise ValueError(Errors.XE007.format(path=folder, problem=problem)) from error
+    if found != expected_format:
+        raise ValueError(Errors.XE006.format(path=folder, found=found, expected=expected_format))
+    for name, entry in files.items():
+        path = folder / name
+        size = path.stat().st_size if path.is_file() else None
+        if size != entry["bytes"]:
+            problem = f"{name} should have {entry['bytes']} bytes but has {size or 0}"
+            raise ValueError(Errors.XE007.format(path=folder, problem=problem))
+    return manifest
+
+
+def verify_files(folder: Path, manifest: dict[str, Any]) -> None:
+    """Raise if the contents of any file of the manifest have changed."""
+    for name, entry in manifest["files"].items():
+        if _sha256(folder / name) != entry["sha256"]:
+            problem = f"the contents of {name} do not match their checksum"
+            raise ValueError(Errors.XE007.format(path=folder, problem=problem))
+
+
+def load_array(path: Path) -> npt.NDArray[Any]:
+    """Map an .npy file into memory. Copy-on-write, so that compiled kernels see one array type."""
+    with path.open("rb") as file:
+        # An empty array cannot be mapped.
+        if not _has_data(file):
+            file.seek(0)
+            empty: npt.NDArray[Any] = np.load(file, allow_pickle=False)
+            return empty
+    return np.asarray(np.load(path, mmap_mode="c", allow_pickle=False))
+
+
+def copy_folder(source: Path, target: Path) -> None:
+    """Copy a finished folder, sharing the data with hard links where the file system allows."""
+
+    def link_or_copy(from_path: str, to_path: str) -> None:
+        try:
+            os.link(from_path, to_path)
+        except OSError:
+            shutil.copy2(from_path, to_path)
+
+    shutil.copytree(source, target, copy_function=link_or_copy, dirs_exist_ok=True)
+
+
+def _has_data(file: Any) -> bool:
+    version = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0
+    if version != (1, 0):
+        read = np.lib.format.read_array_header_2_0
+    shape, _, _ = read(file)
+    return int(np.prod(shape)) > 0
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _sync_files(folder: Path) -> None:
+    for path in [*folder.rglob("*"), folder]:
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _swap_in(scratch: Path, target: Path) -> None:
+    old = target.parent / f".{target.name}.{secrets.token_hex(4)}.old"
+    if target.exists():
+        target.rename(old)
+    scratch.rename(target)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _remove_leftovers(target: Path) -> None:
+    """Remove what a killed process left beside target: scratch folders of no living process."""
+    for path in target.parent.glob(f".{target.name}.*-*.partial"):
+        owner = path.name.removeprefix(f".{target.name}.").split("-")[0]
+        if owner.isdigit() and not _is_running(int(owner)):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
