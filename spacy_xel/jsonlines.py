@@ -1,7 +1,6 @@
 """JSON Lines, plain or gzipped, read in bounded memory with every fault named."""
 
 import gzip
-import io
 import json
 import zlib
 from collections.abc import Iterator
@@ -38,8 +37,7 @@ def read_lines(path: Path, description: str) -> Iterator[Line]:
     with path.open("rb") as raw, byte_progress(path.stat().st_size, description) as bar:
         zipped = raw.read(2) == b"\x1f\x8b"
         raw.seek(0)
-        unzipped = cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if zipped else raw
-        file = io.BufferedReader(cast(io.RawIOBase, unzipped), _CHUNK) if zipped else raw
+        file = cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if zipped else raw
         try:
             while data := file.readline(MAX_LINE_BYTES + 1):
                 number += 1
@@ -79,6 +77,6 @@ def checked_unicode(value: str, key: str) -> str:
     return value
 
 
-def _skip_rest_of_line(file: BinaryIO | io.BufferedReader, data: bytes) -> None:
+def _skip_rest_of_line(file: BinaryIO, data: bytes) -> None:
     while data and not data.endswith(b"\n"):
         data = file.readline(_CHUNK)

@@ -13,6 +13,7 @@ from spacy_xel.errors import Errors, Warnings
 from spacy_xel.types import ID_SEPARATOR, NIL, AnnotatedText, Mention
 
 GOLD_SPANS_KEY = "xel"
+DEFAULT_LABEL = "ENTITY"
 _DOC_ID = "xel_id"
 _LANG = "xel_lang"
 _OFFSETS = "xel_offsets"  # character offsets of mentions that are not on token boundaries
@@ -64,7 +65,12 @@ def doc_of_text(text: AnnotatedText, nlp: Language) -> Doc:
     doc.user_data[_LANG] = text.lang
     doc.user_data[_OFFSETS] = offsets
     ents = [span for span in filter_spans(spans) if span.text.strip()]
-    doc.ents = ents
+    # spaCy takes an entity without a label for none at all.
+    labels = [span.label or DEFAULT_LABEL for span in ents]
+    doc.ents = [
+        Span(doc, span.start, span.end, label, kb_id=span.kb_id)
+        for span, label in zip(ents, labels, strict=True)
+    ]
     _warn(text, len(offsets), len(spans) - len(ents))
     return doc
 
