@@ -41,12 +41,8 @@ $(VENV)/all-installed: $(VENV)/core-installed
 	$(PIP) --editable ".[transformers,dense,dev]"
 	touch $@
 
-$(WHEEL): $(VENV)/core-installed $(SOURCES) $(wildcard assets/wiki/*) configs/alias.cfg configs/xel_wiki.json
-	$(BIN)/python -m spacy xel kb build assets/wiki/kb.jsonl training/kb_wiki --corpus assets/wiki/train.jsonl --force
-	$(BIN)/python -m spacy assemble configs/alias.cfg training/xel_wiki \
-		--paths.kb training/kb_wiki --paths.train assets/wiki/train.jsonl
-	mkdir -p packages
-	$(BIN)/python -m spacy package training/xel_wiki packages --meta-path configs/xel_wiki.json --build wheel --force
+$(WHEEL): $(VENV)/core-installed $(SOURCES) $(wildcard assets/wiki/*) $(wildcard configs/*) project.yml
+	$(BIN)/python -m spacy project run train --force
 	touch $@
 
 $(VENV)/wiki-installed: $(WHEEL)

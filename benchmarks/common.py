@@ -45,10 +45,12 @@ def best_of(repeats: int, *functions: Callable[[], object]) -> list[float]:
 def run_measured(code: str, *arguments: object) -> dict[str, Any]:
     """Run Python code in a process of its own; return the JSON it prints and its peak memory."""
     wrapper = (
-        "import json, resource, sys, time\n"
+        "import json, re, sys, time\n"
         "from pathlib import Path\n"
         f"{code}\n"
-        "peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024\n"
+        # Not getrusage, whose maximum a process inherits from the one that started it.
+        "status = Path('/proc/self/status').read_text()\n"
+        "peak = int(re.search(r'VmHWM:\\s+(\\d+)', status)[1]) / 1024\n"
         "print('RESULT', json.dumps({**result, 'peak_mb': round(peak, 1)}))\n"
     )
     command = [sys.executable, "-c", wrapper, *map(str, arguments)]

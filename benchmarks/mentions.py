@@ -53,8 +53,8 @@ def sample_names(seed: int) -> list[str]:
 
 def mention_pipeline(store: Path) -> Language:
     nlp = spacy.blank("en")
-    pipe = nlp.add_pipe("xel_mentions")
-    pipe.initialize(nlp=nlp, kb_loader=knowledge_base_loader(store))
+    pipe = nlp.add_pipe("xel_mentions", config={"min_length": 1})  # all names, like the ruler
+    pipe.initialize(nlp=nlp, kb_loader=knowledge_base_loader(store), stop_names=[])
     return nlp
 
 

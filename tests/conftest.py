@@ -8,10 +8,15 @@ from typing import Any
 
 import pytest
 import spacy
+from hypothesis import settings
 from spacy.language import Language
 
 from spacy_xel.kb.build import build_store
 from spacy_xel.kb.knowledge_base import XelKnowledgeBase, knowledge_base_loader
+
+# Kernels compile on first use, and machines are shared: no deadline per example.
+settings.register_profile("default", deadline=None, derandomize=True)
+settings.load_profile("default")
 
 ROOT = Path(__file__).parent.parent
 ASSETS = ROOT / "assets" / "wiki"

@@ -20,6 +20,7 @@ hash_name: Callable[[str], int] = strings.hash_string  # type: ignore[attr-defin
 KEY_ARRAYS = ("keys", "directory")
 _TWO_KEYS = struct.Struct("<4Q")
 _KEY_SIZE = 16
+_BLOCK = 1 << 20
 # The hash of the row that closes the table: no key is looked for beyond it.
 LAST_HASH = 2**64 - 1
 
@@ -84,5 +85,10 @@ def view(array: npt.NDArray[Any]) -> memoryview:
 def make_directory(hashes: UInt64Array) -> UInt32Array:
     """Return the directory of sorted hashes, with two to four entries per key."""
     bits = len(hashes).bit_length() + 1
-    firsts = np.arange(1 << bits, dtype=np.uint64) << np.uint64(64 - bits)
-    return np.searchsorted(hashes, firsts, side="left").astype(np.uint32)
+    counts = np.zeros(1 << bits, dtype=np.uint32)
+    for start in range(0, len(hashes), _BLOCK):  # block by block, to need little memory
+        leading = hashes[start : start + _BLOCK] >> np.uint64(64 - bits)
+        values, sizes = np.unique(leading, return_counts=True)
+        counts[values] += sizes.astype(np.uint32)
+    directory: UInt32Array = np.cumsum(counts, dtype=np.uint32) - counts
+    return directory

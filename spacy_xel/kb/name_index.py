@@ -178,8 +178,8 @@ def write_id_index(
 
 def write_directory(folder: Path) -> None:
     """Write the directory that belongs to a folder's keys."""
-    hashes: UInt64Array = np.ascontiguousarray(load_array(folder / "keys.npy")[:-1, 0])
-    np.save(folder / "directory.npy", make_directory(hashes))
+    keys = load_array(folder / "keys.npy")
+    np.save(folder / "directory.npy", make_directory(keys[:-1, 0]))
 
 
 def _index_part(part: Part, priors: Float32Array) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Compiled code over the name index: hashing, the prefix filter, and names found in text.
+"""Compiled code over the name index: hashes, the prefix filter, and names found in text.
 
 One file holds the whole call graph, because Numba's cache on disk does not notice when a
 callee in another file changes. Nothing here is parallel, so worker processes may be forked.
@@ -13,6 +13,9 @@ _SEED = np.uint64(1)  # the seed of spaCy's StringStore
 _ONE = np.uint64(1)
 _SIX = np.uint64(6)
 _63 = np.uint64(63)
+_FNV_START = np.uint64(0xCBF29CE484222325)
+_FNV_PRIME = np.uint64(0x100000001B3)
+_MIX = np.uint64(0x9E3779B97F4A7C15)
 
 # A text can continue to a name of at least n bytes only if its first n bytes begin some name.
 PREFIX_LENGTHS = np.array([3, 5, 8, 12, 16, 24, 32, 48], dtype=np.int64)
@@ -45,17 +48,39 @@ def hash_bytes(data, start, end, seed):
 
 
 @numba.njit(cache=True, nogil=True)
+def filter_bit(value, shift):
+    """Return the place of a prefix in the filter: the leading bits of its hash, mixed."""
+    return (value * _MIX) >> shift
+
+
+@numba.njit(cache=True, nogil=True)
 def add_to_prefix_filter(ends, key_bytes, filter_words):
     """Set the bit of every prefix of every key of a block of keys, one after the other."""
-    mask = np.uint64(filter_words.shape[0] * 64 - 1)
+    shift = filter_shift(filter_words)
     start = np.int64(0)
     for key in range(ends.shape[0]):
+        value = _FNV_START
+        position = start
         for prefix in PREFIX_LENGTHS:
             if start + prefix > ends[key]:
                 break
-            bit = hash_bytes(key_bytes, start, start + prefix, np.uint64(prefix)) & mask
+            while position < start + prefix:
+                value = (value ^ np.uint64(key_bytes[position])) * _FNV_PRIME
+                position += 1
+            bit = filter_bit(value, shift)
             filter_words[np.int64(bit >> _SIX)] |= _ONE << (bit & _63)
         start = ends[key]
+
+
+@numba.njit(cache=True, nogil=True)
+def filter_shift(filter_words):
+    """Return how far to shift a hash to be a place in the filter, whose size is a power of two."""
+    bits = np.uint64(6)
+    size = filter_words.shape[0]
+    while size > 1:
+        size >>= 1
+        bits += _ONE
+    return np.uint64(64) - bits
 
 
 @numba.njit(cache=True, nogil=True)
@@ -87,40 +112,85 @@ def find_lines(data, keys, directory, shift, values):
 
 
 @numba.njit(cache=True, nogil=True)
-def squeeze_spaces(data, char_starts, char_ends, out, byte_starts, byte_ends):
-    """Copy UTF-8 with each run of ASCII white space as one space; return the new length.
+def find_slots(keys, table_keys, table_slots, slots):
+    """Look up keys in an open-addressed table; -1 for those that are not in it."""
+    mask = np.uint64(table_keys.shape[0] - 1)
+    for i in range(keys.shape[0]):
+        place = keys[i] & mask
+        while table_slots[np.int64(place)] >= 0 and table_keys[np.int64(place)] != keys[i]:
+            place = (place + _ONE) & mask
+        slots[i] = table_slots[np.int64(place)]
 
-    The offsets of the tokens, in characters, are turned into offsets in bytes of the copy. A token
-    that is nothing but white space ends where it starts.
+
+@numba.njit(cache=True, nogil=True)
+def add_slots(keys, first_slot, table_keys, table_slots):
+    """Add keys that are not in an open-addressed table, numbered from first_slot."""
+    mask = np.uint64(table_keys.shape[0] - 1)
+    for i in range(keys.shape[0]):
+        place = keys[i] & mask
+        while table_slots[np.int64(place)] >= 0:
+            place = (place + _ONE) & mask
+        table_keys[np.int64(place)] = keys[i]
+        table_slots[np.int64(place)] = first_slot + i
+
+
+@numba.njit(cache=True, nogil=True)
+def join_forms(slots, spaces, form_starts, form_bytes, data, starts, ends):
+    """Write tokens' normal forms one after the other, one space between words; return the length.
+
+    slots (int32[:]): Per token the position of its form.
+    spaces (uint64[:]): Per token whether white space follows.
+    form_starts (int64[:]): Where each form starts in form_bytes; one more than there are forms.
+    data (uint8[:]): The answer.
+    starts, ends (int64[:]): Per token its place in data; equal for white space.
     """
-    tokens = char_starts.shape[0]
-    character = -1
     size = 0
-    after_space = True  # leading white space is dropped
-    first = 0  # the next token to start
-    last = 0  # the next token to end
-    for position in range(data.shape[0]):
-        byte = data[position]
-        if byte & 0xC0 != 0x80:  # a new character
-            character += 1
-            while last < tokens and char_ends[last] <= character and last < first:
-                byte_ends[last] = size - 1 if after_space and size > byte_starts[last] else size
-                last += 1
-            while first < tokens and char_starts[first] == character:
-                byte_starts[first] = size
-                first += 1
-        is_space = byte == 32 or (9 <= byte <= 13) or (28 <= byte <= 31)
-        if not is_space:
-            out[size] = byte
+    needs_space = False
+    for token in range(slots.shape[0]):
+        first = form_starts[slots[token]]
+        last = form_starts[slots[token] + 1]
+        if first == last:  # white space
+            starts[token] = size
+            ends[token] = size
+            needs_space = True
+            continue
+        if needs_space and size > 0:
+            data[size] = 32
             size += 1
-        elif not after_space:
-            out[size] = 32
+        starts[token] = size
+        for position in range(first, last):
+            data[size] = form_bytes[position]
             size += 1
-        after_space = is_space
-    while last < tokens:
-        byte_ends[last] = size - 1 if after_space and size > byte_starts[last] else size
-        last += 1
+        ends[token] = size
+        needs_space = spaces[token] != 0
     return size
+
+
+@numba.njit(cache=True, nogil=True)
+def longest_prefix(data, start, filter_words, shift):
+    """Return how long a name that starts here can be at most."""
+    value = _FNV_START
+    position = start
+    for prefix in PREFIX_LENGTHS:
+        if start + prefix > data.shape[0]:
+            break
+        while position < start + prefix:
+            value = (value ^ np.uint64(data[position])) * _FNV_PRIME
+            position += 1
+        bit = filter_bit(value, shift)
+        if (filter_words[np.int64(bit >> _SIX)] >> (bit & _63)) & _ONE == 0:
+            return prefix - 1
+    return data.shape[0]
+
+
+@numba.njit(cache=True, nogil=True)
+def count_characters(data, start, end):
+    """Return the number of characters of UTF-8."""
+    count = 0
+    for position in range(start, end):
+        if data[position] & 0xC0 != 0x80:
+            count += 1
+    return count
 
 
 @numba.njit(cache=True, nogil=True)
@@ -129,42 +199,27 @@ def find_names(data, starts, ends, keys, directory, shift, filter_words, blocked
 
     There may be more than out has room for: then only the first ones are written.
 
-    data (uint8[:]): The text as squeeze_spaces leaves it.
-    starts, ends (int64[:]): The tokens' offsets in data.
+    data (uint8[:]), starts, ends (int64[:]): The text as join_forms leaves it.
     blocked (uint8[:]): One entry per key: 1 for names not to find.
     min_length (int): The smallest number of characters of a name.
     out (int32[:, 2]): Room for the answer.
     """
-    mask = np.uint64(filter_words.shape[0] * 64 - 1)
-    size = data.shape[0]
+    prefix_shift = filter_shift(filter_words)
     tokens = starts.shape[0]
     found = 0
     for token in range(tokens):
         start = starts[token]
-        if ends[token] <= start:
+        if ends[token] == start:
             continue
-        limit = size
-        for prefix in PREFIX_LENGTHS:
-            if start + prefix > size:
-                break
-            bit = hash_bytes(data, start, start + prefix, np.uint64(prefix)) & mask
-            if (filter_words[np.int64(bit >> _SIX)] >> (bit & _63)) & _ONE == 0:
-                limit = prefix - 1
-                break
+        limit = longest_prefix(data, start, filter_words, prefix_shift)
         for stop in range(token, tokens):
             end = ends[stop]
             if end - start > limit:
                 break
-            if end <= starts[stop]:
+            if end == starts[stop]:
                 continue
             key = find_hash(hash_bytes(data, start, end, _SEED), keys, directory, shift)
-            if key < 0 or blocked[key]:
-                continue
-            length = 0
-            for position in range(start, end):
-                if data[position] & 0xC0 != 0x80:
-                    length += 1
-            if length < min_length:
+            if key < 0 or blocked[key] or count_characters(data, start, end) < min_length:
                 continue
             if found < out.shape[0]:
                 out[found, 0] = token

@@ -7,7 +7,7 @@ APOSTROPHES = "\u2018\u2019\u201b\u02bc\u02b9\u2032\u00b4\u0060\uff07"
 DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d"
 INVISIBLE = "\u00ad\u200b\u2060\ufeff"  # soft hyphen, zero-width space, word joiner, BOM
 
-TURKIC_LANGUAGES = frozenset({"tr", "az"})
+_TURKIC = frozenset({"tr", "az"})
 _ODD_ASCII = re.compile(r"^\s|\s$|\s\s|[^\S ]|`")
 
 
@@ -23,20 +23,17 @@ def normalize_name(text: str, *, fold_case: bool = True, lang: str = "") -> str:
     lang (str): Language code; "tr" and "az" pair I with dotless i.
     RETURNS (str): The normal form.
     """
-    if text.isascii() and lang not in TURKIC_LANGUAGES:
+    if text.isascii() and lang not in _TURKIC:
         folded = text.lower() if fold_case else text
         if _ODD_ASCII.search(folded) is None:
             return folded
     # Twice, because folding undoes the normal form of a few characters, and the other way round.
     for _ in range(2):
-        text = _fold(unicodedata.normalize("NFKC", replace_lookalikes(text)), fold_case, lang)
+        text = _fold(unicodedata.normalize("NFKC", _replace_lookalikes(text)), fold_case, lang)
     return " ".join(unicodedata.normalize("NFKC", text).split())
 
 
-def replace_lookalikes(text: str) -> str:
-    """Replace apostrophes and dashes by their plain forms; the length does not change."""
-    if text.isascii() and "`" not in text:
-        return text
+def _replace_lookalikes(text: str) -> str:
     for character in APOSTROPHES:
         text = text.replace(character, "'")
     for character in DASHES:
@@ -45,11 +42,11 @@ def replace_lookalikes(text: str) -> str:
 
 
 def _fold(text: str, fold_case: bool, lang: str) -> str:
-    text = replace_lookalikes(text)
+    text = _replace_lookalikes(text)
     for character in INVISIBLE:
         text = text.replace(character, "")
     if not fold_case:
         return text
-    if lang in TURKIC_LANGUAGES:
+    if lang in _TURKIC:
         text = text.replace("I\u0307", "i").replace("\u0130", "i").replace("I", "\u0131")
     return text.casefold()

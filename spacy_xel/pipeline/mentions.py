@@ -5,15 +5,15 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
-from spacy.attrs import IDX, LENGTH
+from spacy.attrs import ORTH, SPACY
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from spacy_xel.mentions.gazetteer import NameFinder
+from spacy_xel.mentions.gazetteer import NameFinder, Tokens
 from spacy_xel.pipeline.annotate import annotate_mentions
 from spacy_xel.pipeline.base import CorpusReader, KBLoader, KnowledgeBasePipe
-from spacy_xel.types import AnnotatedText, Int64Array, UInt8Array
+from spacy_xel.types import AnnotatedText, UInt8Array
 
 DEFAULT_MENTIONS = {
     "kb_source": None,
@@ -116,7 +116,7 @@ class NameMentions(KnowledgeBasePipe):
         self._finder = None
 
     def __call__(self, doc: Doc) -> Doc:
-        spans = self.finder.find(doc.text, *_token_offsets(doc), self._taken(doc))
+        spans = self.finder.find(_tokens(doc), self._taken(doc))
         annotate_mentions(doc, spans.tolist(), self.label, self.spans_key)
         return doc
 
@@ -170,14 +170,13 @@ class NameMentions(KnowledgeBasePipe):
             if not text.mentions:
                 continue
             doc = nlp.make_doc(text.text)
-            starts, ends = _token_offsets(doc)
             gold = {(mention.start, mention.end) for mention in text.mentions}
-            for first, last in self.finder.find(text.text, starts, ends).tolist():
-                place = (int(starts[first]), int(ends[last - 1]))
-                yield self.finder.key(text.text[slice(*place)]), place in gold
+            for first, last in self.finder.find(_tokens(doc)).tolist():
+                span = doc[first:last]
+                yield self.finder.key(span.text), (span.start_char, span.end_char) in gold
 
 
-def _token_offsets(doc: Doc) -> tuple[Int64Array, Int64Array]:
-    array = doc.to_array([IDX, LENGTH]).astype(np.int64).reshape(-1, 2)
-    starts = np.ascontiguousarray(array[:, 0])
-    return starts, starts + array[:, 1]
+def _tokens(doc: Doc) -> Tokens:
+    array = doc.to_array([ORTH, SPACY]).astype(np.uint64, copy=False).reshape(-1, 2)
+    keys, spaces = np.ascontiguousarray(array[:, 0]), np.ascontiguousarray(array[:, 1])
+    return Tokens(keys, spaces, doc.vocab.strings.__getitem__)

@@ -33,7 +33,7 @@ MENTIONS = st.lists(st.tuples(st.integers(0, 19), st.integers(1, 6)), max_size=4
 
 
 @given(st.text(st.sampled_from("ab é-\n\t"), min_size=20, max_size=40), MENTIONS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_docs_keep_every_mention(text, places):
     nlp = spacy.blank("en")
     mentions = tuple(

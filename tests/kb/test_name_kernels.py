@@ -1,11 +1,11 @@
 """Compiled kernels against plain Python."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_xel.kb.key_table import hash_name
-from spacy_xel.kb.name_kernels import hash_bytes, keep_longest, squeeze_spaces
+from spacy_xel.kb.name_kernels import hash_bytes, keep_longest
 
 
 @given(st.text(min_size=1))
@@ -13,25 +13,6 @@ def test_hash_is_spacys(text):
     data = np.frombuffer(text.encode("utf8", "replace"), dtype=np.uint8)
     expected = hash_name(text.encode("utf8", "replace").decode())
     assert int(hash_bytes(data, 0, len(data), np.uint64(1))) == expected
-
-
-@given(st.lists(st.text(st.sampled_from("ab é\n\t"), min_size=1, max_size=5), max_size=8))
-@settings(max_examples=300)
-def test_squeeze_spaces_agrees_with_split(tokens):
-    text = "".join(tokens)
-    ends = np.cumsum([len(token) for token in tokens], dtype=np.int64)
-    starts = ends - np.array([len(token) for token in tokens], dtype=np.int64)
-    data = np.frombuffer(text.encode(), dtype=np.uint8)
-    out = np.empty(len(data), dtype=np.uint8)
-    byte_starts, byte_ends = np.empty_like(starts), np.empty_like(ends)
-    size = squeeze_spaces(data, starts, ends, out, byte_starts, byte_ends)
-    assert out[:size].tobytes().decode().rstrip(" ") == " ".join(text.split())
-    for i, token in enumerate(tokens):
-        squeezed = out[byte_starts[i] : byte_ends[i]].tobytes().decode()
-        if token == token.strip():
-            assert squeezed == " ".join(token.split())
-        elif not token.strip():
-            assert squeezed == ""
 
 
 def brute_force_longest(spans, taken):

@@ -46,7 +46,7 @@ def reference_table(entities, mentions, fold_case):
 
 
 @given(ENTITIES, MENTIONS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_store_agrees_with_a_dict(tmp_path_factory, entities, mentions):
     folder = tmp_path_factory.mktemp("store")
     lines = [
