@@ -4,7 +4,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
+PIP := $(BIN)/pip install --quiet --quiet --disable-pip-version-check --constraint constraints.txt
 WHEEL := packages/xel_wiki-0.1.0/dist/xel_wiki-0.1.0-py3-none-any.whl
 SOURCES := $(shell find spacy_xel -name '*.py') pyproject.toml
 TEXT := To save Troy from destruction, Paris had to be sacrificed.
