@@ -1,4 +1,7 @@
-"""What the package adds to Doc and Span: plain lists on the Doc, getters on the Span."""
+"""What the package adds to Doc and Span: plain lists on the Doc, getters on the Span.
+
+Registered on import, which spaCy does when it looks for factories.
+"""
 
 from bisect import bisect_left
 from typing import Any
@@ -44,3 +47,6 @@ def _score(span: Span) -> float:
 def _candidates(span: Span) -> list[tuple[str, float]]:
     record = link_record(span)
     return [] if record is None else [(kb_id, score) for kb_id, score in record["candidates"]]
+
+
+register_extensions()

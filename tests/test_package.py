@@ -15,15 +15,30 @@ from spacy_xel.errors import Errors, Warnings
 PACKAGE = Path(__file__).parent.parent / "spacy_xel"
 
 
-def test_import_is_light():
-    code = (
-        "import sys, spacy_xel, spacy_xel.cli.main, spacy_xel.pipeline.retriever\n"
-        "print([name for name in ('torch', 'faiss', 'numba') if name in sys.modules])"
-    )
+def loaded_after(statement):
+    code = f"import sys\n{statement}\n"
+    code += "print({name for name in ('torch', 'faiss', 'numba') if name in sys.modules} or {})"
     result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False
     )
-    assert result.stdout.strip() == "[]", result.stdout + result.stderr
+    assert result.returncode == 0, result.stderr
+    return set(ast.literal_eval(result.stdout.strip()))
+
+
+def test_import_is_light():
+    assert loaded_after("import spacy_xel, spacy_xel.types") == set()
+    spacys_own = loaded_after("import spacy")  # torch, if it is installed
+    modules = "spacy_xel.cli.main, spacy_xel.pipeline.mentions, spacy_xel.pipeline.retriever"
+    assert loaded_after(f"import {modules}") == spacys_own
+
+
+def test_attributes_are_there_with_any_pipeline():
+    import spacy
+    from spacy.tokens import Doc, Span
+
+    spacy.blank("en")
+    assert Doc.has_extension("xel_links")
+    assert Span.has_extension("xel_score")
 
 
 @pytest.mark.parametrize("group", ["factories", "misc", "readers", "scorers", "cli"])

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from spacy.tokens import Doc, Span, SpanGroup
 
+import spacy_xel.extensions  # noqa: F401  # registers doc._.xel_links
 from spacy_xel.types import Link
 
 SPANS_KEY = "xel"
