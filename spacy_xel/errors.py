@@ -64,6 +64,13 @@ class Errors:
     XE026 = (
         "There is no corpus to read: give the reader a path to a .jsonl, .jsonl.gz or .spacy file."
     )
+    XE027 = "The setting {name} of the label tree must be {expected}, but got {value!r}."
+    XE028 = "The label tree was fitted on {expected} features, but got {value}."
+    XE029 = "Features must be finite and not negative. Check the matrix for NaN and signs."
+    XE030 = "features has {features} rows and labels has {labels}: there must be one per instance."
+    XE031 = "A label tree needs instances and labels, but got {rows} instances, {labels} labels."
+    XE032 = "Labels must be 1, or between 0 and 1 for soft targets."
+    XE033 = "weights must be {rows} finite numbers larger than 0, one per instance."
 
 
 class Warnings:
@@ -71,3 +78,4 @@ class Warnings:
 
     XW001 = "{count} of {total} mentions of {where} do not lie on token boundaries; {what}."
     XW002 = "{count} of {total} mentions of {where} overlap others and were left out of doc.ents."
+    XW003 = "{count} of {total} labels have no instance: the tree cannot find them."

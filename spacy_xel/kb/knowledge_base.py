@@ -1,6 +1,7 @@
 """The knowledge base as spaCy knows it: a store, the changes made to it since, and candidates."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +121,11 @@ class XelKnowledgeBase(KnowledgeBase):
         if changed:
             self._apply_changes()
         return changed
+
+    def rows(self) -> Iterator[int]:
+        """Return the rows of all entities."""
+        gone = self.overlay.removed_rows
+        return chain((r for r in range(len(self.built)) if r not in gone), self.overlay.entities)
 
     def row(self, kb_id: str) -> int:
         """Return the row of an id, or -1."""

@@ -47,6 +47,14 @@ def alias_linker(store: Path) -> Language:
     return nlp
 
 
+def tree_linker(store: Path) -> Language:
+    nlp = mentions_only(store)
+    tree = {"@misc": "spacy-xel.LabelTree.v1", "tree": {"max_leaf": 2, "branching": 2}}
+    nlp.add_pipe("xel_retriever", config={"kb_source": "xel_mentions", "retriever": tree})
+    nlp.get_pipe("xel_retriever").initialize(nlp=nlp)
+    return nlp
+
+
 def linker_after_ruler(store: Path) -> Language:
     nlp = spacy.blank("en")
     ruler = nlp.add_pipe("entity_ruler")
@@ -70,6 +78,7 @@ PIPELINES = [
     mentions_only,
     mentions_as_spans,
     alias_linker,
+    tree_linker,
     linker_after_ruler,
     linker_after_span_ruler,
 ]

@@ -1,0 +1,144 @@
+"""The label tree as a retriever: n-grams of mentions and of the knowledge base's own names."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import srsly
+from scipy import sparse
+
+from spacy_xel.errors import Errors
+from spacy_xel.features.ngrams import FEATURE_ARRAYS, NgramFeatures, NgramSettings
+from spacy_xel.kb.knowledge_base import XelKnowledgeBase
+from spacy_xel.retrieval.label_tree.model import LabelTree
+from spacy_xel.retrieval.label_tree.settings import TreeSettings
+from spacy_xel.storage import load_array
+from spacy_xel.types import AnnotatedText, CandidateBatch, Int64Array, Query
+
+
+class LabelTreeRetriever:
+    """Find entities by a tree of linear rankers (XMRED sections 2.1 to 2.3).
+
+    features (NgramSettings): How mentions become vectors.
+    tree (TreeSettings): How the tree is made.
+    beam (int): How many nodes to follow on each level.
+    """
+
+    def __init__(
+        self,
+        *,
+        features: NgramSettings | None = None,
+        tree: TreeSettings | None = None,
+        beam: int = 10,
+    ) -> None:
+        if beam < 1:
+            raise ValueError(Errors.XE001.format(value=beam))
+        self.feature_settings = features or NgramSettings()
+        self.tree_settings = tree or TreeSettings()
+        self.beam = beam
+        self.features: NgramFeatures | None = None
+        self.tree: LabelTree | None = None
+
+    def initialize(self, kb: XelKnowledgeBase, texts: Iterable[AnnotatedText]) -> None:
+        """Learn from the names and descriptions of the knowledge base, and from texts."""
+        instances = [*_kb_instances(kb), *_text_instances(kb, texts)]
+        queries = [query for query, _ in instances]
+        self.features = NgramFeatures.fit(queries, self.feature_settings)
+        labels = _label_matrix([rows for _, rows in instances], kb.n_rows)
+        vectors = self.features.transform(queries)
+        self.tree = LabelTree.fit(vectors, labels, settings=self.tree_settings)
+
+    def attach(self, kb: XelKnowledgeBase) -> None:
+        """The rows are those that the tree was fitted to: nothing to do."""
+
+    def __call__(self, queries: Sequence[Query], k: int) -> CandidateBatch:
+        if self.features is None or self.tree is None:
+            raise ValueError(Errors.XE002.format(name="LabelTree"))
+        batch = CandidateBatch.empty(len(queries), k)
+        if not queries:
+            return batch
+        # One thread: components may run in processes that were forked.
+        best = self.tree.rank(self.features.transform(queries), k, self.beam, threads=1)
+        width = best.nodes.shape[1]
+        found = np.arange(width) < best.counts[:, None]
+        batch.rows[:, :width][found] = best.nodes[found]
+        batch.scores[:, :width][found] = np.exp(best.scores[found])
+        return batch
+
+    def to_disk(self, path: Path) -> None:
+        if self.features is None or self.tree is None:
+            return
+        path.mkdir(parents=True, exist_ok=True)
+        self.tree.to_disk(path / "tree")
+        for name, array in self.features.arrays().items():
+            np.save(path / f"{name}.npy", array)
+
+    def from_disk(self, path: Path) -> None:
+        self.tree = LabelTree.from_disk(path / "tree")
+        arrays = {name: load_array(path / f"{name}.npy") for name in FEATURE_ARRAYS}
+        self.features = NgramFeatures.from_arrays(self.feature_settings, arrays)
+
+    def to_bytes(self) -> bytes:
+        if self.features is None or self.tree is None:
+            return b""
+        arrays = {**self.features.arrays(), **self.tree.arrays()}
+        shapes = {name: [array.dtype.str, list(array.shape)] for name, array in arrays.items()}
+        header = {"dimension": self.tree.dimension, "shapes": shapes}
+        data = {name: array.tobytes() for name, array in arrays.items()}
+        return bytes(srsly.msgpack_dumps({"header": json.dumps(header), "data": data}))
+
+    def from_bytes(self, data: bytes) -> None:
+        if not data:
+            return
+        content = srsly.msgpack_loads(data)
+        header = json.loads(content["header"])
+        arrays: dict[str, Any] = {
+            name: np.frombuffer(content["data"][name], dtype=dtype).reshape(shape).copy()
+            for name, (dtype, shape) in header["shapes"].items()
+        }
+        self.features = NgramFeatures.from_arrays(self.feature_settings, arrays)
+        self.tree = LabelTree.from_arrays(self.tree_settings, arrays, header["dimension"])
+
+
+def _kb_instances(kb: XelKnowledgeBase) -> Iterator[tuple[Query, list[int]]]:
+    """Yield an instance per name of an entity, its description as the context (zero-shot)."""
+    for row in kb.rows():
+        entity = kb.entity(row)
+        for name in entity.names:
+            yield Query(f"{name} {entity.description}", 0, len(name)), [row]
+
+
+def _text_instances(
+    kb: XelKnowledgeBase, texts: Iterable[AnnotatedText]
+) -> Iterator[tuple[Query, list[int]]]:
+    for text in texts:
+        for mention in text.mentions:
+            rows = [row for row in map(kb.row, mention.kb_ids) if row >= 0]
+            if rows:
+                yield Query(text.text, mention.start, mention.end), rows
+
+
+def _label_matrix(rows: Sequence[Sequence[int]], n_labels: int) -> sparse.csr_matrix:
+    indptr: Int64Array = np.concatenate([[0], np.cumsum([len(r) for r in rows])])
+    indices = np.array([row for instance in rows for row in instance], dtype=np.int32)
+    data = np.ones(len(indices), dtype=np.float32)
+    matrix = sparse.csr_matrix((data, indices, indptr), shape=(len(rows), n_labels))
+    matrix.sum_duplicates()
+    matrix.data[:] = 1
+    return matrix
+
+
+def make_label_tree(
+    beam: int = 10,
+    features: dict[str, Any] | None = None,
+    tree: dict[str, Any] | None = None,
+) -> LabelTreeRetriever:
+    """spacy-xel.LabelTree.v1: candidates from a tree of linear rankers over names and contexts.
+
+    features, tree (dict): Settings that differ from NgramSettings and TreeSettings.
+    """
+    return LabelTreeRetriever(
+        features=NgramSettings(**(features or {})), tree=TreeSettings(**(tree or {})), beam=beam
+    )
