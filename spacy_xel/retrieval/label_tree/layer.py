@@ -31,7 +31,7 @@ class Layer:
     bias: Float32Array  # (n_children,)
     scale: Float32Array  # (n_children,): what an 8-bit weight is multiplied by
     node_ptr: UInt32Array  # (dim + 1,): per feature, where its nodes begin
-    nodes: UInt32Array  # nodes with weights for a feature, sorted
+    nodes: UInt16Array | UInt32Array  # nodes with weights for a feature, sorted
     entry_starts: UInt32Array  # (len(nodes) + 1,): where a node's weights for a feature begin
     entries: UInt16Array  # weights: number of the child, 8-bit value
 
@@ -56,7 +56,8 @@ class Layer:
         count_layer(node_of, feature, node_ptr, entry_ptr)
         node_starts: Int64Array = np.cumsum(node_ptr)
         entry_first: Int64Array = np.cumsum(entry_ptr)
-        flat_nodes = np.empty(node_starts[-1], dtype=np.uint32)
+        small = len(nodes) <= np.iinfo(np.uint16).max
+        flat_nodes = np.empty(node_starts[-1], dtype=np.uint16 if small else np.uint32)
         entry_starts = np.empty(node_starts[-1] + 1, dtype=np.uint32)
         entries = np.empty(len(value), dtype=np.uint16)
         entry_starts[-1] = len(value)
