@@ -1,6 +1,13 @@
 """Every error message of the package: what was expected, what came, what to do."""
 
 
+class UnknownEntity(KeyError):
+    """An id that is not in a knowledge base."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 class Errors:
     """Message templates; each field is filled where the error is raised."""
 
@@ -57,12 +64,25 @@ class Errors:
     XE022 = "The corpus {path} has no documents."
     XE023 = "vector_length must be at least 1, but got {value}."
     XE024 = "max_ram must be a number with an optional unit, such as 800M or 4G, but got {value!r}."
-    XE025 = (
-        "{where}: mention texts and ids for the format pubtator may not contain tabs or line "
-        "breaks, but got {value!r}."
-    )
     XE026 = (
         "There is no corpus to read: give the reader a path to a .jsonl, .jsonl.gz or .spacy file."
+    )
+    XE034 = "The entity {kb_id!r} is given twice: one change can add an id only once."
+    XE035 = (
+        "Somebody changed the knowledge base from version {expected} to {version} meanwhile. "
+        "Look at it again before you roll back."
+    )
+    XE036 = (
+        "{path} is not something that this program wrote (it has no manifest.json), so it is not "
+        "replaced. Remove it yourself, or choose another folder."
+    )
+    XE037 = (
+        "{where}: the column says {found!r}, but the text has {expected!r} there. "
+        "Offsets count characters of title, space and abstract."
+    )
+    XE038 = (
+        "{where}: {value!r} cannot be written: ids of texts and entities may not contain "
+        "'|', ';', tabs or line breaks in this format."
     )
     XE027 = "The setting {name} of the label tree must be {expected}, but got {value!r}."
     XE028 = "The label tree was fitted on {expected} features, but got {value}."
@@ -76,6 +96,8 @@ class Errors:
 class Warnings:
     """Warning templates, used with warnings.warn."""
 
-    XW001 = "{count} of {total} mentions of {where} do not lie on token boundaries; {what}."
-    XW002 = "{count} of {total} mentions of {where} overlap others and were left out of doc.ents."
+    XW001 = "{count} of {total} mentions in {where} do not lie on token boundaries; {what}."
+    XW002 = "{count} of {total} mentions in {where} overlap others and were left out of doc.ents."
     XW003 = "{count} of {total} labels have no instance: the tree cannot find them."
+    XW004 = "Line breaks and tabs of {count} texts became spaces, which PubTator needs."
+    XW005 = "No tokenizer for the language {lang!r} ({reason}): used the one for any language."

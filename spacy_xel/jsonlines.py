@@ -1,5 +1,6 @@
 """JSON Lines, plain or gzipped, read in bounded memory with every fault named."""
 
+import codecs
 import gzip
 import json
 import zlib
@@ -26,7 +27,7 @@ class Line(NamedTuple):
     problem: str = ""
 
 
-def read_lines(path: Path, description: str) -> Iterator[Line]:
+def read_lines(path: Path, description: str, *, max_bytes: int = MAX_LINE_BYTES) -> Iterator[Line]:
     """Read a plain or gzipped file line by line, in bounded memory, with a progress bar.
 
     Lines that are too long come without their data; a damaged gzip ends with a line that says so.
@@ -39,13 +40,15 @@ def read_lines(path: Path, description: str) -> Iterator[Line]:
         raw.seek(0)
         file = cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if zipped else raw
         try:
-            while data := file.readline(MAX_LINE_BYTES + 1):
+            while data := file.readline(max_bytes + 1):
                 number += 1
+                if number == 1:
+                    data = data.removeprefix(codecs.BOM_UTF8)
                 if number % 1000 == 0:
                     bar.update(raw.tell() - bar.n)
-                if len(data) > MAX_LINE_BYTES:
+                if len(data) > max_bytes:
                     _skip_rest_of_line(file, data)
-                    yield Line(number, b"", f"the line is longer than {MAX_LINE_BYTES:,} bytes")
+                    yield Line(number, b"", f"the line is longer than {max_bytes:,} bytes")
                 elif data.strip():
                     yield Line(number, data)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:

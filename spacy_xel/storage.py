@@ -6,7 +6,7 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +26,14 @@ def new_folder(target: Path, *, force: bool = False) -> Iterator[Path]:
     target (Path): The folder to write.
     force (bool): Replace target if it exists.
     """
-    if target.exists() and not force:
-        raise FileExistsError(Errors.XE008.format(path=target))
     target.parent.mkdir(parents=True, exist_ok=True)
     _remove_leftovers(target)
+    if target.exists():
+        if not force:
+            raise FileExistsError(Errors.XE008.format(path=target))
+        empty = target.is_dir() and not any(target.iterdir())
+        if not empty and not (target / MANIFEST).is_file():
+            raise FileExistsError(Errors.XE036.format(path=target))
     scratch = target.parent / f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}.partial"
     scratch.mkdir()
     try:
@@ -97,6 +101,14 @@ def verify_files(folder: Path, manifest: dict[str, Any]) -> None:
             raise ValueError(Errors.XE007.format(path=folder, problem=problem))
 
 
+def verify_bytes(files: Mapping[str, bytes], manifest: dict[str, Any]) -> None:
+    """Raise if files in memory are not those of the manifest."""
+    for name, entry in manifest["files"].items():
+        if name not in files or hashlib.sha256(files[name]).hexdigest() != entry["sha256"]:
+            problem = f"the contents of {name} do not match their checksum"
+            raise ValueError(Errors.XE007.format(path="the data", problem=problem))
+
+
 def load_array(path: Path) -> npt.NDArray[Any]:
     """Map an .npy file into memory. Copy-on-write, so that compiled kernels see one array type."""
     with path.open("rb") as file:
@@ -155,7 +167,12 @@ def _swap_in(scratch: Path, target: Path) -> None:
 
 
 def _remove_leftovers(target: Path) -> None:
-    """Remove what a killed process left beside target: scratch folders of no living process."""
+    """Clear up after killed processes: scratch folders, and a target that was being replaced."""
+    for path in target.parent.glob(f".{target.name}.*.old"):
+        if target.exists():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.rename(target)
     for path in target.parent.glob(f".{target.name}.*-*.partial"):
         owner = path.name.removeprefix(f".{target.name}.").split("-")[0]
         if owner.isdigit() and not _is_running(int(owner)):

@@ -1,7 +1,7 @@
 """The plain values that travel between the stages; no spaCy, no heavy imports."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -118,4 +118,5 @@ class Link:
     end: int
     kb_id: str = NIL
     score: float = 0.0
-    candidates: tuple[tuple[str, float], ...] = field(default=())
+    candidates: tuple[tuple[str, float], ...] = ()
+    label: str = ""

@@ -8,7 +8,7 @@ from typing import Any, NoReturn, TypeVar
 
 from wasabi import msg
 
-from spacy_xel.errors import Errors
+from spacy_xel.errors import Errors, UnknownEntity
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -19,13 +19,12 @@ def friendly_errors(command: Command) -> Command:
 
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> Any:
-        signal.signal(signal.SIGTERM, _stop)
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, _stop)
         try:
             return command(*args, **kwargs)
-        except (ValueError, OSError, MemoryError) as error:
+        except (ValueError, OSError, MemoryError, UnknownEntity) as error:
             msg.fail(str(error), exits=1)
-        except KeyError as error:
-            msg.fail(str(error.args[0]), exits=1)
 
     return run  # type: ignore[return-value]
 
@@ -36,7 +35,7 @@ def parse_size(value: str) -> int:
     unit = text[-1:] if text[-1:] in _UNITS else ""
     try:
         size = int(float(text.removesuffix(unit)) * _UNITS[unit])
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise ValueError(Errors.XE024.format(value=value)) from error
     if size <= 0:
         raise ValueError(Errors.XE024.format(value=value))

@@ -117,13 +117,17 @@ def _count_links(
 
 def _count_overlapping(gold: list[Mention], predicted: list[Prediction]) -> int:
     """Count predictions that share a character and an id with a gold mention, one to one."""
-    free = sorted(gold, key=lambda mention: mention.start)
+    by_id: dict[str, list[Mention]] = {}
+    for mention in sorted(gold, key=lambda mention: mention.start):
+        for kb_id in mention.kb_ids:
+            by_id.setdefault(kb_id, []).append(mention)
+    matched: set[tuple[int, int]] = set()
     count = 0
     for guess in sorted(predicted, key=lambda prediction: prediction.start):
-        for i, mention in enumerate(free):
+        for mention in (mention for kb_id in guess.kb_ids for mention in by_id.get(kb_id, [])):
             overlaps = guess.start < mention.end and mention.start < guess.end
-            if overlaps and not set(guess.kb_ids).isdisjoint(mention.kb_ids):
-                del free[i]
+            if overlaps and (mention.start, mention.end) not in matched:
+                matched.add((mention.start, mention.end))
                 count += 1
                 break
     return count

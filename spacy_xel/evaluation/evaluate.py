@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from spacy.language import Language
-from spacy.tokens import Doc, SpanGroup
+from spacy.tokens import Doc, Span, SpanGroup
+from spacy.util import filter_spans
 
 from spacy_xel.errors import Errors
 from spacy_xel.evaluation.counts import Group, Prediction, ScoredText, count_texts
 from spacy_xel.evaluation.scores import Interval, Scores, intervals, scores
 from spacy_xel.extensions import link_record
-from spacy_xel.formats.docbin import split_ids, widened_span
+from spacy_xel.formats.docbin import DEFAULT_LABEL, split_ids, widened_span
 from spacy_xel.kb.knowledge_base import XelKnowledgeBase
 from spacy_xel.kb.normalize import normalize_name
 from spacy_xel.mentions.sources import span_source
@@ -22,6 +23,7 @@ from spacy_xel.types import AnnotatedText, Mention
 LINKERS = ("xel_retriever", "xel_reranker", "xel_reader", "entity_linker")
 _LINKED_SPANS = "xel"
 _GOLD_SPANS = "xel_gold_mentions"
+_NOT_LINKED = Prediction(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,12 @@ def _make_docs(nlp: Language, texts: Sequence[AnnotatedText], gold_mentions: boo
         if gold_mentions:
             spans = [widened_span(doc, mention) for mention in text.mentions]
             doc.spans[_GOLD_SPANS] = SpanGroup(doc, name=_GOLD_SPANS, spans=spans)
+            # spaCy's entity_linker reads doc.ents, which cannot hold mentions that overlap.
+            doc.ents = [
+                Span(doc, span.start, span.end, span.label or DEFAULT_LABEL)
+                for span in filter_spans(spans)
+                if span.text.strip()
+            ]
         yield doc
 
 
@@ -110,7 +118,7 @@ def _predictions(doc: Doc, text: AnnotatedText, gold_mentions: bool) -> tuple[Pr
     by_place = {(p.start, p.end): p for p in predictions}
     found = []
     for span, mention in zip(doc.spans[_GOLD_SPANS], text.mentions, strict=True):
-        link = by_place[span.start_char, span.end_char]
+        link = by_place.get((span.start_char, span.end_char), _NOT_LINKED)
         found.append(Prediction(mention.start, mention.end, link.kb_ids, link.candidates))
     return tuple(found)
 

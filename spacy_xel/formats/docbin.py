@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import spacy
@@ -37,19 +38,44 @@ def write(texts: Iterable[AnnotatedText], path: Path) -> None:
     """Write a DocBin, each text tokenized by its language's blank pipeline."""
     pipelines: dict[str, Language] = {}
     docs = DocBin(store_user_data=True)
+    misfits = Misfits()
     for text in texts:
-        lang = text.lang or "xx"
-        if lang not in pipelines:
-            pipelines[lang] = spacy.blank(lang)
-        docs.add(doc_of_text(text, pipelines[lang]))
+        if text.lang not in pipelines:
+            pipelines[text.lang] = _blank_pipeline(text.lang)
+        docs.add(doc_of_text(text, pipelines[text.lang], misfits))
     docs.to_disk(path)
+    misfits.warn("the corpus")
 
 
-def doc_of_text(text: AnnotatedText, nlp: Language) -> Doc:
+@dataclass
+class Misfits:
+    """Mentions that a Doc cannot hold as they are, counted over many texts."""
+
+    mentions: int = 0
+    misaligned: int = 0
+    overlapping: int = 0
+
+    def warn(self, where: str) -> None:
+        """Tell once what there was."""
+        if self.misaligned:
+            what = "they were widened to them"
+            message = Warnings.XW001.format(
+                count=self.misaligned, total=self.mentions, where=where, what=what
+            )
+            warnings.warn(message, stacklevel=3)
+        if self.overlapping:
+            message = Warnings.XW002.format(
+                count=self.overlapping, total=self.mentions, where=where
+            )
+            warnings.warn(message, stacklevel=3)
+
+
+def doc_of_text(text: AnnotatedText, nlp: Language, misfits: Misfits | None = None) -> Doc:
     """Return a gold-standard Doc: all mentions in doc.spans["xel"], those that fit in doc.ents.
 
-    A mention that does not lie on token boundaries is widened to them; its own offsets are kept,
-    and a warning counts such mentions.
+    A mention that does not lie on token boundaries is widened to them; its own offsets are kept.
+
+    misfits (Misfits): Counts such mentions, and those that overlap others.
     """
     doc = nlp.make_doc(text.text)
     spans: list[Span] = []
@@ -71,7 +97,10 @@ def doc_of_text(text: AnnotatedText, nlp: Language) -> Doc:
         Span(doc, span.start, span.end, label, kb_id=span.kb_id)
         for span, label in zip(ents, labels, strict=True)
     ]
-    _warn(text, len(offsets), len(spans) - len(ents))
+    if misfits is not None:
+        misfits.mentions += len(spans)
+        misfits.misaligned += len(offsets)
+        misfits.overlapping += len(spans) - len(ents)
     return doc
 
 
@@ -100,12 +129,11 @@ def split_ids(kb_id: str) -> tuple[str, ...]:
     return () if kb_id in ("", NIL) else tuple(kb_id.split(ID_SEPARATOR))
 
 
-def _warn(text: AnnotatedText, misaligned: int, overlapping: int) -> None:
-    total, where = len(text.mentions), f"the text {text.doc_id!r}"
-    if misaligned:
-        what = "they were widened to them"
-        message = Warnings.XW001.format(count=misaligned, total=total, where=where, what=what)
-        warnings.warn(message, stacklevel=3)
-    if overlapping:
-        message = Warnings.XW002.format(count=overlapping, total=total, where=where)
-        warnings.warn(message, stacklevel=3)
+def _blank_pipeline(lang: str) -> Language:
+    """Return a tokenizer for a language, or for any if there is none or it is not installed."""
+    try:
+        return spacy.blank(lang or "xx")
+    except ImportError as error:
+        reason = str(error).splitlines()[0][:200]
+        warnings.warn(Warnings.XW005.format(lang=lang, reason=reason), stacklevel=3)
+        return spacy.blank("xx")

@@ -8,12 +8,15 @@ from typing import Any, TextIO
 
 from spacy_xel.errors import Errors
 from spacy_xel.jsonlines import BadLine, checked_unicode, parse_json_object, read_lines
+from spacy_xel.kb.schema import check_id
 from spacy_xel.types import AnnotatedText, Mention
+
+MAX_TEXT_BYTES = 256 << 20
 
 
 def read(path: Path) -> Iterator[AnnotatedText]:
     """Read annotated texts; a line that cannot be read ends with an error that names it."""
-    for line in read_lines(path, f"Reading {path.name}"):
+    for line in read_lines(path, f"Reading {path.name}", max_bytes=MAX_TEXT_BYTES):
         where = f"{path}, line {line.number}"
         try:
             if line.problem:
@@ -48,10 +51,10 @@ def _parse(fields: dict[str, Any], where: str) -> AnnotatedText:
     if not isinstance(mentions, list) or not all(isinstance(m, dict) for m in mentions):
         raise BadLine("'mentions' must be a list of objects")
     return AnnotatedText(
-        doc_id=str(fields.get("id", "")),
+        doc_id=_optional(fields, "id"),
         text=text,
         mentions=tuple(_parse_mention(mention, text, where) for mention in mentions),
-        lang=str(fields.get("lang", "")),
+        lang=_optional(fields, "lang"),
     )
 
 
@@ -62,9 +65,15 @@ def _parse_mention(fields: dict[str, Any], text: str, where: str) -> Mention:
     if not 0 <= start < end <= len(text):
         raise ValueError(Errors.XE016.format(where=where, start=start, end=end, length=len(text)))
     kb_ids = fields.get("kb_ids") or []
-    if not isinstance(kb_ids, list) or not all(isinstance(kb_id, str) for kb_id in kb_ids):
+    if not isinstance(kb_ids, list):
         raise BadLine("'kb_ids' must be a list of strings")
-    return Mention(start, end, tuple(dict.fromkeys(kb_ids)), str(fields.get("label") or ""))
+    checked = tuple(dict.fromkeys(check_id(kb_id) for kb_id in kb_ids))
+    return Mention(start, end, checked, _optional(fields, "label"))
+
+
+def _optional(fields: dict[str, Any], key: str) -> str:
+    value = fields.get(key)
+    return "" if value is None else checked_unicode(str(value), key)
 
 
 def _open_for_writing(path: Path) -> TextIO:

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -51,8 +50,3 @@ class ArrayWriter:
         magic = np.lib.format.magic(1, 0)
         room = _HEADER_SIZE - len(magic) - 2
         return magic + room.to_bytes(2, "little") + text.ljust(room - 1) + b"\n"
-
-
-def empty_array(dtype: npt.DTypeLike, columns: int | None = None) -> npt.NDArray[Any]:
-    """Return an array of no rows."""
-    return np.empty((0,) if columns is None else (0, columns), dtype=dtype)

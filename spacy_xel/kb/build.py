@@ -1,6 +1,7 @@
 """From a file of entities to a store on disk, in one streaming pass and bounded memory."""
 
 import json
+import re
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -27,6 +28,8 @@ from spacy_xel.types import AnnotatedText, Entity, Mention
 OnError = Literal["stop", "skip"]
 DEFAULT_MAX_RAM = 2 << 30
 _PROBLEMS_FILE = "problems.jsonl"
+_BATCH = 10_000
+_BATCH_CHARACTERS = 4 << 20
 
 
 @dataclass
@@ -66,7 +69,7 @@ class Problems:
         where = f"{source}, line {line}"
         if self.on_error == "stop":
             raise ValueError(Errors.XE010.format(where=where, problem=problem))
-        self.report.problems[problem.split(" (", maxsplit=1)[0].split(", but", maxsplit=1)[0]] += 1
+        self.report.problems[_kind(problem)] += 1
         if len(self.report.first_problems) < self.SHOWN:
             self.report.first_problems.append(Errors.XE009.format(where=where, problem=problem))
         entry = {"file": source.name, "line": line, "problem": problem}
@@ -170,7 +173,7 @@ class _Builder:
             ArrayWriter(self.folder / "priors.npy", "<f4") as priors,
             ArrayWriter(self.scratch / "lines.npy", "<u8") as lines,
         ):
-            for batch in _batches(self._entities(), 10_000):
+            for batch in _batches(self._entities()):
                 rows = range(priors.length, priors.length + len(batch))
                 ids = [entity.kb_id.encode() for _, entity in batch]
                 records = [_record(entity) for _, entity in batch]
@@ -290,8 +293,14 @@ class _Builder:
             self.names["names_uncased"].add(uncased, row, MENTION)
 
 
+def _kind(problem: str) -> str:
+    """Return a problem without what is particular about it."""
+    general = problem.split(" (", maxsplit=1)[0].split(", but", maxsplit=1)[0]
+    return re.sub(r"(['\"]).*\1", "…", general)
+
+
 def _duplicate(kb_id: str) -> str:
-    return f"the id {kb_id!r} was on an earlier line already"
+    return f"the id {kb_id[:80]!r} was on an earlier line already"
 
 
 def _record(entity: Entity) -> bytes:
@@ -306,12 +315,14 @@ def _offsets(pieces: list[bytes], first: int) -> "np.ndarray[Any, Any]":
     return offsets
 
 
-def _batches(items: Iterator[tuple[int, Entity]], size: int) -> Iterator[list[tuple[int, Entity]]]:
+def _batches(items: Iterator[tuple[int, Entity]]) -> Iterator[list[tuple[int, Entity]]]:
     batch: list[tuple[int, Entity]] = []
-    for item in items:
-        batch.append(item)
-        if len(batch) == size:
+    size = 0
+    for line, entity in items:
+        batch.append((line, entity))
+        size += len(entity.description) + sum(map(len, entity.names))
+        if len(batch) == _BATCH or size > _BATCH_CHARACTERS:
             yield batch
-            batch = []
+            batch, size = [], 0
     if batch:
         yield batch

@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import secrets
+import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -49,22 +50,28 @@ class DeltaLog:
     def __init__(self, folder: Path | None, deltas: Iterable[Delta] = ()) -> None:
         self.folder = folder
         self.deltas = list(deltas)
+        self._lock = threading.Lock()
         self.refresh()
 
     def refresh(self) -> bool:
         """Read changes that others have made; return whether there were any."""
-        before = len(self.deltas)
-        while self.folder is not None and (path := self._path(len(self.deltas) + 1)).exists():
-            self.deltas.append(_read(path))
-        return len(self.deltas) > before
+        if self.folder is None or not self._path(len(self.deltas) + 1).exists():
+            return False
+        with self._lock:
+            before = len(self.deltas)
+            while (path := self._path(len(self.deltas) + 1)).exists():
+                self.deltas.append(_read(path, len(self.deltas)))
+            return len(self.deltas) > before
 
-    def append(self, delta: Delta) -> None:
-        """Add a change; it is on disk when this returns."""
-        if self.folder is not None:
-            self.folder.mkdir(exist_ok=True)
-            while not self._write(self._path(len(self.deltas) + 1), delta):
-                self.refresh()  # somebody else was first: take theirs, then ours
-        self.deltas.append(delta)
+    def append(self, delta: Delta) -> bool:
+        """Add a change, on disk when this returns; False if somebody else added one first."""
+        with self._lock:
+            if self.folder is not None:
+                self.folder.mkdir(exist_ok=True)
+                if not _write(self._path(len(self.deltas) + 1), delta):
+                    return False
+            self.deltas.append(delta)
+            return True
 
     def overlay(self, store: Store) -> "Overlay":
         """Return the sum of all changes so far."""
@@ -72,45 +79,29 @@ class DeltaLog:
         first_rows = [len(store)]
         for delta in self.deltas:
             first_rows.append(first_rows[-1] + len(delta.added))
-        for position in self._effective(len(self.deltas)):
+        for position in self._effective():
             delta = self.deltas[position]
             for kb_id in delta.removed:
                 overlay.remove(kb_id, store)
             # An entity keeps its row whatever is removed or rolled back.
             for row, entity in enumerate(delta.added, first_rows[position]):
-                overlay.add(entity, row, store.lang)
+                overlay.add(entity, row, store)
         return overlay
 
-    def _effective(self, version: int) -> list[int]:
-        """Return the positions of the changes that make up a version, rollbacks resolved."""
+    def _effective(self) -> list[int]:
+        """Return the positions of the changes that are in force, rollbacks resolved."""
         result: list[int] = []
-        for position, delta in enumerate(self.deltas[:version]):
-            if delta.rollback_to is None:
-                result.append(position)
-            else:
-                result = self._effective(delta.rollback_to)
-        return result
+        version = len(self.deltas)
+        while version > 0:
+            rollback_to = self.deltas[version - 1].rollback_to
+            if rollback_to is None:
+                result.append(version - 1)
+            version = version - 1 if rollback_to is None else rollback_to
+        return result[::-1]
 
     def _path(self, version: int) -> Path:
         assert self.folder is not None
         return self.folder / f"{version:08}{_SUFFIX}"
-
-    def _write(self, path: Path, delta: Delta) -> bool:
-        """Write a change under a name that nobody has taken; return False if somebody has."""
-        body = json.dumps(delta.to_json(), sort_keys=True)
-        text = json.dumps({"delta": delta.to_json(), "sha256": _checksum(body)}, sort_keys=True)
-        scratch = path.parent / f".{secrets.token_hex(8)}.partial"
-        with scratch.open("w", encoding="utf8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        try:
-            os.link(scratch, path)  # unlike rename, fails if path exists
-        except FileExistsError:
-            return False
-        finally:
-            scratch.unlink()
-        return True
 
 
 @dataclass
@@ -120,23 +111,27 @@ class Overlay:
     removed_rows: set[int] = field(default_factory=set)
     entities: dict[int, Entity] = field(default_factory=dict)  # by row, after the store's rows
     rows: dict[str, int] = field(default_factory=dict)  # by id
+    heirs: dict[int, int] = field(default_factory=dict)  # built row -> row that replaces it
     names_uncased: dict[str, list[int]] = field(default_factory=dict)
     names_cased: dict[str, list[int]] = field(default_factory=dict)
 
-    def __bool__(self) -> bool:
-        return bool(self.removed_rows or self.entities)
-
-    def add(self, entity: Entity, row: int, lang: str) -> None:
+    def add(self, entity: Entity, row: int, store: Store) -> None:
         self.entities[row] = entity
         self.rows[entity.kb_id] = row
-        for key, index in self._keys(entity, lang):
+        built_row = store.row(entity.kb_id)
+        if built_row >= 0:
+            self.heirs[built_row] = row
+        for key, index in self._keys(entity, store.lang):
             if row not in index.setdefault(key, []):
                 index[key].append(row)
 
     def remove(self, kb_id: str, store: Store) -> None:
+        built_row = store.row(kb_id)
+        self.heirs.pop(built_row, None)
         row = self.rows.pop(kb_id, None)
         if row is None:
-            self.removed_rows.add(store.row(kb_id))
+            if built_row >= 0:
+                self.removed_rows.add(built_row)
             return
         for key, index in self._keys(self.entities.pop(row), store.lang):
             rows = [other for other in index.pop(key, []) if other != row]
@@ -150,17 +145,41 @@ class Overlay:
                     yield key, index
 
 
-def _read(path: Path) -> Delta:
+def _read(path: Path, version: int) -> Delta:
+    """Read a change that was made to this version."""
     try:
         fields = json.loads(path.read_text(encoding="utf8"))
-        delta = Delta.from_json(fields["delta"])
         body = json.dumps(fields["delta"], sort_keys=True)
         if _checksum(body) != fields["sha256"]:
             raise ValueError("its contents do not match their checksum")
+        delta = Delta.from_json(fields["delta"])
+        target = delta.rollback_to
+        if target is not None and not (isinstance(target, int) and 0 <= target < version):
+            raise ValueError(f"it goes back from version {version} to {target!r}")
+        if not all(isinstance(kb_id, str) for kb_id in delta.removed):
+            raise ValueError("it removes something that is not an id")
     except (ValueError, KeyError, TypeError) as error:
         problem = f"the change {path.name} cannot be read ({error})"
         raise ValueError(Errors.XE007.format(path=path.parent.parent, problem=problem)) from error
     return delta
+
+
+def _write(path: Path, delta: Delta) -> bool:
+    """Write a change under a name that nobody has taken; return False if somebody has."""
+    body = json.dumps(delta.to_json(), sort_keys=True)
+    text = json.dumps({"delta": delta.to_json(), "sha256": _checksum(body)}, sort_keys=True)
+    scratch = path.parent / f".{secrets.token_hex(8)}.partial"
+    with scratch.open("w", encoding="utf8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    try:
+        os.link(scratch, path)  # unlike rename, fails if path exists
+    except FileExistsError:
+        return False
+    finally:
+        scratch.unlink()
+    return True
 
 
 def _checksum(body: str) -> str:

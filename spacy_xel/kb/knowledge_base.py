@@ -1,5 +1,7 @@
 """The knowledge base as spaCy knows it: a store, the changes made to it since, and candidates."""
 
+import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -11,13 +13,14 @@ from spacy.kb import Candidate, KnowledgeBase
 from spacy.tokens import Span
 from spacy.vocab import Vocab
 
-from spacy_xel.errors import Errors
+from spacy_xel.errors import Errors, UnknownEntity
 from spacy_xel.kb.delta import Delta, DeltaLog, Overlay
 from spacy_xel.kb.key_table import hash_name
 from spacy_xel.kb.name_index import entity_probabilities
-from spacy_xel.kb.normalize import normalize_name
+from spacy_xel.kb.normalize import TURKIC_LANGUAGES, normalize_name
+from spacy_xel.kb.schema import check_entity
 from spacy_xel.kb.store import DELTAS, Store, read_files
-from spacy_xel.storage import copy_folder, new_folder
+from spacy_xel.storage import MANIFEST, copy_folder, new_folder
 from spacy_xel.types import Entity, Float32Array
 
 DEFAULT_VECTOR_LENGTH = 64
@@ -117,7 +120,11 @@ class XelKnowledgeBase(KnowledgeBase):
 
     def refresh(self) -> bool:
         """Take in changes made by others, or by another process; return whether there were any."""
-        changed = self.log.refresh()
+        stamp = None if self.path is None else _stamp(self.path)
+        if self.path is not None and stamp not in (None, self._stamp):  # built anew
+            self._set_store(Store.open(self.path), self.path)
+            return True
+        changed = self.log.refresh() or self.version != len(self.log.deltas)
         if changed:
             self._apply_changes()
         return changed
@@ -150,8 +157,14 @@ class XelKnowledgeBase(KnowledgeBase):
         """Return the entity of an id."""
         row = self.row(kb_id)
         if row < 0:
-            raise KeyError(Errors.XE004.format(kb_id=kb_id, path=self.path))
+            raise UnknownEntity(Errors.XE004.format(kb_id=kb_id, path=self.path))
         return self.entity(row)
+
+    def has_row(self, row: int) -> bool:
+        """Tell whether there is an entity in a row now."""
+        if row >= len(self.built):
+            return row in self.overlay.entities
+        return row >= 0 and row not in self.overlay.removed_rows
 
     def contains_entity(self, kb_id: str) -> bool:
         return self.row(kb_id) >= 0
@@ -163,7 +176,7 @@ class XelKnowledgeBase(KnowledgeBase):
         """Return (row, P(entity | name)) of the entities with a name, the most probable first."""
         # Nearly every name is in normal form but for its case: try that first.
         found = self._get_cased(name) if cased else self._get_uncased(name.lower())
-        if self.version or not found:
+        if self.version or not found or self._careful:
             return self._lookup_carefully(name, cased)
         return found
 
@@ -172,7 +185,7 @@ class XelKnowledgeBase(KnowledgeBase):
     ) -> list[list[tuple[int, float]]]:
         """Return what lookup returns, for many names at a time."""
         store = self.built
-        if self.version or any("\n" in name for name in names):
+        if self.version or self._careful or any("\n" in name for name in names):
             return [self.lookup(name, cased=cased) for name in names]
         index = store.names_cased if cased else store.names_uncased
         found = index.get_batch(names if cased else [name.lower() for name in names])
@@ -186,9 +199,11 @@ class XelKnowledgeBase(KnowledgeBase):
         return self._candidates(name, self.lookup(name))
 
     def get_candidates(self, mention: Span) -> list[XelCandidate]:
+        self.refresh()
         return self.get_alias_candidates(mention.text)
 
     def get_candidates_batch(self, mentions: Iterable[Span]) -> list[list[XelCandidate]]:
+        self.refresh()
         names = [mention.text for mention in mentions]
         found = self.lookup_batch(names)
         return [self._candidates(*pair) for pair in zip(names, found, strict=True)]
@@ -199,8 +214,11 @@ class XelKnowledgeBase(KnowledgeBase):
         Words are hashed to signed positions, so nothing has to be stored: a fixed target for
         spaCy's entity_linker to learn.
         """
-        fields = self.get_entity(entity)
         vector = np.zeros(self.entity_vector_length, dtype=np.float32)
+        row = self.row(entity)
+        if row < 0:  # as in spaCy's own knowledge base
+            return vector
+        fields = self.entity(row)
         for word in normalize_name(f"{fields.title} {fields.description}").split():
             value = hash_name(word)
             vector[value % self.entity_vector_length] += 1.0 if value >> 63 else -1.0
@@ -210,31 +228,50 @@ class XelKnowledgeBase(KnowledgeBase):
     # Changing
 
     def add(self, entities: Iterable[Entity], *, replace: bool = False) -> int:
-        """Add entities, at once and for every process that uses this store; return the version."""
-        self.refresh()
-        added = tuple(entities)
-        present = [entity.kb_id for entity in added if self.contains_entity(entity.kb_id)]
-        repeated = [e.kb_id for i, e in enumerate(added) if e.kb_id in {o.kb_id for o in added[:i]}]
-        if repeated or (present and not replace):
-            raise ValueError(Errors.XE013.format(kb_id=(repeated or present)[0]))
-        return self._change(Delta(added=added, removed=tuple(present)))
+        """Add entities, at once and for every process that uses this store; return the version.
+
+        replace (bool): Replace entities that are there; what a corpus said of them stays.
+        """
+        added = tuple(check_entity(entity) for entity in entities)
+        counts = Counter(entity.kb_id for entity in added)
+        for kb_id, count in counts.items():
+            if count > 1:
+                raise ValueError(Errors.XE034.format(kb_id=kb_id))
+
+        def delta() -> Delta:
+            present = tuple(kb_id for kb_id in counts if self.contains_entity(kb_id))
+            if present and not replace:
+                raise ValueError(Errors.XE013.format(kb_id=present[0]))
+            return Delta(added=added, removed=present)
+
+        return self._change(delta)
 
     def remove(self, kb_ids: Iterable[str]) -> int:
         """Remove entities; return the new version."""
-        self.refresh()
         removed = tuple(dict.fromkeys(kb_ids))
-        for kb_id in removed:
-            if not self.contains_entity(kb_id):
-                raise KeyError(Errors.XE004.format(kb_id=kb_id, path=self.path))
-        return self._change(Delta(removed=removed))
+
+        def delta() -> Delta:
+            for kb_id in removed:
+                if not self.contains_entity(kb_id):
+                    raise UnknownEntity(Errors.XE004.format(kb_id=kb_id, path=self.path))
+            return Delta(removed=removed)
+
+        return self._change(delta)
 
     def rollback(self, version: int | None = None) -> int:
         """Go back to an earlier version (by default the one before); return the new version."""
         self.refresh()
-        target = self.version - 1 if version is None else version
-        if not 0 <= target < self.version:
-            raise ValueError(Errors.XE014.format(first=0, last=self.version, version=target))
-        return self._change(Delta(rollback_to=target))
+        now = self.version
+        target = now - 1 if version is None else version
+        if not 0 <= target < now:
+            raise ValueError(Errors.XE014.format(first=0, last=now, version=target))
+
+        def delta() -> Delta:
+            if self.version != now:  # it would undo what its caller has not seen
+                raise ValueError(Errors.XE035.format(expected=now, version=self.version))
+            return Delta(rollback_to=target)
+
+        return self._change(delta)
 
     # Saving
 
@@ -288,14 +325,20 @@ class XelKnowledgeBase(KnowledgeBase):
         self.path = path
         self.files = dict(files or {})
         self.log = DeltaLog(None if path is None else path / DELTAS, deltas)
+        self._stamp = None if path is None else _stamp(path)
+        # Where I pairs with dotless i, str.lower is not a shortcut.
+        self._careful = store is not None and store.lang in TURKIC_LANGUAGES
         self._get_cased = store.names_cased.get if store else _no_store
         self._get_uncased = store.names_uncased.get if store else _no_store
         self._apply_changes()
 
-    def _change(self, delta: Delta) -> int:
-        self.log.append(delta)
-        self._apply_changes()
-        return self.version
+    def _change(self, make_delta: Callable[[], Delta]) -> int:
+        """Make a change; if somebody else is quicker, look at theirs and try again."""
+        while True:
+            self.refresh()
+            if self.log.append(make_delta()):
+                self._apply_changes()
+                return self.version
 
     def _apply_changes(self) -> None:
         self.overlay = Overlay() if self.store is None else self.log.overlay(self.store)
@@ -309,11 +352,16 @@ class XelKnowledgeBase(KnowledgeBase):
         found = index.get(key)
         names = self.overlay.names_cased if cased else self.overlay.names_uncased
         added = names.get(key, [])
-        kept = [row for row, _ in found if row not in self.overlay.removed_rows]
-        if not added and len(kept) == len(found):
+        removed = self.overlay.removed_rows
+        if not added and not any(row in removed for row, _ in found):
             return found
-        rows = [*kept, *added]
         counts, nil_count = index.evidence(key)
+        for row in [row for row in counts if row in removed]:
+            # What a corpus said of an entity holds for the one that replaces it.
+            count, heir = counts.pop(row), self.overlay.heirs.get(row)
+            if count and heir is not None:
+                counts[heir] = count
+        rows = list(dict.fromkeys([*counts, *added]))
         probabilities = entity_probabilities(
             priors=[self._prior(row) for row in rows],
             counts=[counts.get(row, 0) for row in rows],
@@ -342,6 +390,15 @@ class XelKnowledgeBase(KnowledgeBase):
             return self.files
         files = read_files(self.path)
         return {name: data for name, data in files.items() if not name.startswith(f"{DELTAS}/")}
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    """Return what changes when a store is replaced; None while it is."""
+    try:
+        status = os.stat(path / MANIFEST)
+    except FileNotFoundError:
+        return None
+    return status.st_ino, status.st_mtime_ns
 
 
 def _no_store(key: str) -> list[tuple[int, float]]:

@@ -1,6 +1,6 @@
 """Names and the entities they may mean: built from a spool, read from flat arrays."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +67,19 @@ class NameIndex:
             return {}, 0
         rows, counts = self.rows[start:end].tolist(), self.counts[start:end].tolist()
         return dict(zip(rows, counts, strict=True)), int(self.nil_counts[self.table.position(key)])
+
+    def names_of_only(self, rows: Collection[int], heirs: Mapping[int, int]) -> Int64Array:
+        """Return the positions of names that none but these rows have.
+
+        heirs: Rows that others have replaced; a name that a corpus used is not theirs alone.
+        """
+        if not rows:
+            return np.empty(0, dtype=np.int64)
+        gone = np.isin(self.rows, np.fromiter(rows, dtype=np.uint32))
+        inherited = np.isin(self.rows, np.fromiter(heirs, dtype=np.uint32)) & (self.counts > 0)
+        starts = self.table.keys[:, 1].astype(np.int64)
+        left = np.concatenate([[0], np.cumsum(~gone | inherited)])
+        return np.flatnonzero(left[starts[1:]] == left[starts[:-1]])
 
     def _make_get(self) -> Callable[[str], list[tuple[int, float]]]:
         # A closure for speed, like KeyTable.find.

@@ -18,7 +18,10 @@ _FNV_PRIME = np.uint64(0x100000001B3)
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 # A text can continue to a name of at least n bytes only if its first n bytes begin some name.
-PREFIX_LENGTHS = np.array([3, 5, 8, 12, 16, 24, 32, 48], dtype=np.int64)
+# The last number is the longest name that is looked for in text, in bytes.
+PREFIX_LENGTHS = np.array(
+    [3, 5, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512], dtype=np.int64
+)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -135,12 +138,13 @@ def add_slots(keys, first_slot, table_keys, table_slots):
 
 
 @numba.njit(cache=True, nogil=True)
-def join_forms(slots, spaces, form_starts, form_bytes, data, starts, ends):
+def join_forms(slots, spaces, form_starts, form_bytes, form_is_space, data, starts, ends):
     """Write tokens' normal forms one after the other, one space between words; return the length.
 
     slots (int32[:]): Per token the position of its form.
     spaces (uint64[:]): Per token whether white space follows.
     form_starts (int64[:]): Where each form starts in form_bytes; one more than there are forms.
+    form_is_space (uint8[:]): Whether it is white space; others may be empty, like a soft hyphen.
     data (uint8[:]): The answer.
     starts, ends (int64[:]): Per token its place in data; equal for white space.
     """
@@ -149,10 +153,11 @@ def join_forms(slots, spaces, form_starts, form_bytes, data, starts, ends):
     for token in range(slots.shape[0]):
         first = form_starts[slots[token]]
         last = form_starts[slots[token] + 1]
-        if first == last:  # white space
+        if first == last:
             starts[token] = size
             ends[token] = size
-            needs_space = True
+            if form_is_space[slots[token]]:
+                needs_space = True
             continue
         if needs_space and size > 0:
             data[size] = 32
@@ -180,7 +185,7 @@ def longest_prefix(data, start, filter_words, shift):
         bit = filter_bit(value, shift)
         if (filter_words[np.int64(bit >> _SIX)] >> (bit & _63)) & _ONE == 0:
             return prefix - 1
-    return data.shape[0]
+    return PREFIX_LENGTHS[-1]
 
 
 @numba.njit(cache=True, nogil=True)

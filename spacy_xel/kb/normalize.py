@@ -7,7 +7,7 @@ APOSTROPHES = "\u2018\u2019\u201b\u02bc\u02b9\u2032\u00b4\u0060\uff07"
 DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d"
 INVISIBLE = "\u00ad\u200b\u2060\ufeff"  # soft hyphen, zero-width space, word joiner, BOM
 
-_TURKIC = frozenset({"tr", "az"})
+TURKIC_LANGUAGES = frozenset({"tr", "az"})
 _ODD_ASCII = re.compile(r"^\s|\s$|\s\s|[^\S ]|`")
 
 
@@ -23,7 +23,7 @@ def normalize_name(text: str, *, fold_case: bool = True, lang: str = "") -> str:
     lang (str): Language code; "tr" and "az" pair I with dotless i.
     RETURNS (str): The normal form.
     """
-    if text.isascii() and lang not in _TURKIC:
+    if text.isascii() and lang not in TURKIC_LANGUAGES:
         folded = text.lower() if fold_case else text
         if _ODD_ASCII.search(folded) is None:
             return folded
@@ -47,6 +47,6 @@ def _fold(text: str, fold_case: bool, lang: str) -> str:
         text = text.replace(character, "")
     if not fold_case:
         return text
-    if lang in _TURKIC:
+    if lang in TURKIC_LANGUAGES:
         text = text.replace("I\u0307", "i").replace("\u0130", "i").replace("I", "\u0131")
     return text.casefold()

@@ -1,8 +1,10 @@
 """Entities as lines of a knowledge-base file: read, checked, and written."""
 
+import json
 import math
 from typing import Any
 
+from spacy_xel.errors import Errors
 from spacy_xel.jsonlines import BadLine, checked_unicode, parse_json_object
 from spacy_xel.kb.normalize import normalize_name
 from spacy_xel.types import ID_SEPARATOR, NIL, Entity
@@ -24,6 +26,15 @@ def parse_entity(data: bytes) -> Entity:
     )
 
 
+def check_entity(entity: Entity) -> Entity:
+    """Return an entity as it would be read from a file, or raise a ValueError."""
+    try:
+        return parse_entity(json.dumps(entity_to_json(entity)).encode())
+    except BadLine as error:
+        where = f"the entity {str(entity.kb_id)[:80]!r}"
+        raise ValueError(Errors.XE009.format(where=where, problem=error)) from error
+
+
 def check_id(value: object) -> str:
     """Return an entity id that can be stored, or raise BadLine."""
     if value is None:
@@ -32,7 +43,7 @@ def check_id(value: object) -> str:
         raise BadLine(f"'id' must be a string that is not empty, but got {value!r}")
     if value == NIL or ID_SEPARATOR in value or any(character < " " for character in value):
         raise BadLine(
-            f"the id {value!r} is reserved or has a character ids may not have "
+            f"the id {value[:80]!r} is reserved or has a character ids may not have "
             f"('{ID_SEPARATOR}', line breaks, control characters)"
         )
     return checked_unicode(value, "id")

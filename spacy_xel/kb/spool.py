@@ -42,6 +42,7 @@ class Spool:
         self.max_bytes = max_bytes
         self.chunk_size = int(np.clip(max_bytes // (4 * BYTES_PER_NAME), 1_000, 500_000))
         self.size = 0
+        self._bytes = 0
         self._hashes: list[int] = []
         self._rows: list[int] = []
         self._kinds: list[int] = []
@@ -51,9 +52,11 @@ class Spool:
         self._hashes.append(hash_name(key))
         self._rows.append(row)
         self._kinds.append(kind)
-        self._keys.append(key.encode())
+        encoded = key.encode()
+        self._keys.append(encoded)
+        self._bytes += len(encoded)
         self.size += 1
-        if len(self._keys) >= self.chunk_size:
+        if len(self._keys) >= self.chunk_size or self._bytes > self.max_bytes // 8:
             self._flush()
 
     def parts(self, on_collision: Callable[[bytes, bytes], None]) -> Iterator[Part]:
@@ -98,6 +101,7 @@ class Spool:
                     file.write(b"".join(keys[start:end]))
         for values in (self._hashes, self._rows, self._kinds, self._keys):
             values.clear()
+        self._bytes = 0
 
     def _paths(self, part: int) -> tuple[Path, Path]:
         return self.folder / f"{part:02}.records", self.folder / f"{part:02}.keys"

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from spacy_xel.errors import Errors
 from spacy_xel.kb.key_table import KEY_ARRAYS, KeyTable, view
 from spacy_xel.kb.name_index import NAME_ARRAYS, NameIndex
-from spacy_xel.storage import MANIFEST, load_array, read_manifest, verify_files
+from spacy_xel.storage import MANIFEST, load_array, read_manifest, verify_bytes, verify_files
 from spacy_xel.types import Entity, Float32Array
 
 STORE_FORMAT = "spacy-xel-kb-1"
@@ -31,6 +32,7 @@ class Store:
     """
 
     def __init__(self, manifest: dict[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        _check_sizes(arrays)
         self.manifest = manifest
         self.lang: str = manifest["lang"]
         self.priors: Float32Array = arrays["priors"]
@@ -60,6 +62,7 @@ class Store:
     def from_files(cls, files: Mapping[str, bytes]) -> "Store":
         """Open a store whose files are in memory."""
         manifest = json.loads(files[MANIFEST])
+        verify_bytes(files, manifest)
         arrays = {
             name: np.load(BytesIO(files[f"{name}.npy"]), allow_pickle=False)
             for name in _array_names()
@@ -100,6 +103,30 @@ def read_files(path: Path) -> dict[str, bytes]:
         for file in sorted(path.rglob("*"))
         if file.is_file()
     }
+
+
+def _check_sizes(arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Raise if arrays that belong together do not fit, so that no look-up leaves its array."""
+    n = len(arrays["priors"])
+    pairs = [
+        ("id_offsets", len(arrays["id_offsets"]), n + 1),
+        ("id_bytes", len(arrays["id_bytes"]), int(arrays["id_offsets"][-1])),
+        ("entity_offsets", len(arrays["entity_offsets"]), n + 1),
+        ("entity_bytes", len(arrays["entity_bytes"]), int(arrays["entity_offsets"][-1])),
+        ("ids/rows", len(arrays["ids/rows"]), n),
+    ]
+    for index in NAME_INDEXES:
+        keys, rows = arrays[f"{index}/keys"], arrays[f"{index}/rows"]
+        pairs += [
+            (f"{index}/rows", len(rows), int(keys[-1, 1])),
+            (f"{index}/probabilities", len(arrays[f"{index}/probabilities"]), len(rows)),
+            (f"{index}/counts", len(arrays[f"{index}/counts"]), len(rows)),
+            (f"{index}/nil_counts", len(arrays[f"{index}/nil_counts"]), len(keys) - 1),
+        ]
+    for name, found, expected in pairs:
+        if found != expected:
+            problem = f"{name} should have {expected} entries but has {found}"
+            raise ValueError(Errors.XE007.format(path="the store", problem=problem))
 
 
 def _array_names() -> list[str]:

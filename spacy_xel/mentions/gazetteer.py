@@ -10,6 +10,7 @@ from spacy_xel.kb.key_table import KeyTable
 from spacy_xel.kb.knowledge_base import XelKnowledgeBase
 from spacy_xel.kb.name_index import make_name_table
 from spacy_xel.kb.normalize import normalize_name
+from spacy_xel.kb.store import Store
 from spacy_xel.mentions.token_forms import TokenForms
 from spacy_xel.types import Int32Array, UInt8Array, UInt64Array
 
@@ -54,7 +55,7 @@ class NameFinder:
         self.min_length = min_length
         self.stop_names = frozenset(self.key(name) for name in stop_names)
         self._forms = TokenForms(self.key)
-        self._version = -1
+        self._followed: tuple[Store | None, int] = (None, -1)
         self._name_sets: list[NameSet] = []
 
     def key(self, name: str) -> str:
@@ -100,22 +101,22 @@ class NameFinder:
         return results[0] if len(results) == 1 else np.concatenate(results)
 
     def _follow_changes(self) -> None:
-        if self._version == self.kb.version:
+        if self._followed == (self.kb.store, self.kb.version):
             return
-        self._version = self.kb.version
         store, overlay = self.kb.built, self.kb.overlay
         index = store.names_uncased if self.fold_case else store.names_cased
         blocked = np.zeros(len(index), dtype=np.uint8)
-        gone = {self.key(name) for row in overlay.removed_rows for name in store.entity(row).names}
-        unusable = {key for key in gone if not self.kb.lookup(key, cased=not self.fold_case)}
-        for key in self.stop_names | unusable:
+        blocked[index.names_of_only(overlay.removed_rows, overlay.heirs)] = 1
+        for key in self.stop_names:
             position = index.table.position(key)
             if position >= 0:
                 blocked[position] = 1
-        self._name_sets = [NameSet(index.table, index.prefix_filter, blocked)]
+        name_sets = [NameSet(index.table, index.prefix_filter, blocked)]
         added = overlay.names_uncased if self.fold_case else overlay.names_cased
         names = sorted(set(added) - self.stop_names)
         if names:
             table, prefix_filter = make_name_table(names)
             nothing = np.zeros(len(table), dtype=np.uint8)
-            self._name_sets.append(NameSet(table, prefix_filter, nothing))
+            name_sets.append(NameSet(table, prefix_filter, nothing))
+        self._name_sets = name_sets
+        self._followed = (store, self.kb.version)

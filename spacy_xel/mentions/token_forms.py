@@ -4,6 +4,7 @@ A text has far fewer different tokens than tokens: each is normalised once, and 
 put together by a compiled kernel.
 """
 
+import threading
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -32,11 +33,13 @@ class TokenForms:
     _keys: UInt64Array  # (n,): the tokens, in the order of arrival
     _starts: Int64Array  # (n + 1,): where their forms start in _bytes
     _bytes: UInt8Array
+    _is_space: UInt8Array  # (n,)
     _table_keys: UInt64Array  # an open-addressed table from key to position
     _table_slots: Int32Array
 
     def __init__(self, normalize: Callable[[str], str]) -> None:
         self.normalize = normalize
+        self._lock = threading.Lock()
         self._forget()
 
     def join(
@@ -48,13 +51,21 @@ class TokenForms:
         spaces (uint64[:]): Per token whether white space follows.
         text_of (Callable): Returns the text of a key.
         """
+        with self._lock:  # threads share the forms
+            return self._join(keys, spaces, text_of)
+
+    def _join(
+        self, keys: UInt64Array, spaces: UInt64Array, text_of: Callable[[int], str]
+    ) -> NormalText:
         from spacy_xel.kb.name_kernels import join_forms
 
         slots = self._slots(keys, text_of)
         size = int(np.sum(self._starts[slots + 1] - self._starts[slots])) + len(keys)
         data = np.empty(size, dtype=np.uint8)
         starts, ends = np.empty(len(keys), dtype=np.int64), np.empty(len(keys), dtype=np.int64)
-        used = join_forms(slots, spaces, self._starts, self._bytes, data, starts, ends)
+        used = join_forms(
+            slots, spaces, self._starts, self._bytes, self._is_space, data, starts, ends
+        )
         return NormalText(data[:used], starts, ends)
 
     def _slots(self, keys: UInt64Array, text_of: Callable[[int], str]) -> Int32Array:
@@ -74,7 +85,10 @@ class TokenForms:
     def _add(self, new: UInt64Array, text_of: Callable[[int], str]) -> None:
         from spacy_xel.kb.name_kernels import add_slots
 
-        forms = [self.normalize(text_of(key)).encode("utf8", "replace") for key in new.tolist()]
+        texts = [text_of(key) for key in new.tolist()]
+        forms = [self.normalize(text).encode("utf8", "replace") for text in texts]
+        is_space = np.array([text.isspace() for text in texts], dtype=np.uint8)
+        self._is_space = np.concatenate([self._is_space, is_space])
         ends = np.cumsum([len(form) for form in forms], dtype=np.int64)
         first_slot = len(self._keys)
         self._starts = np.concatenate([self._starts, self._starts[-1] + ends])
@@ -91,5 +105,6 @@ class TokenForms:
         self._keys = np.empty(0, dtype=np.uint64)
         self._starts = np.zeros(1, dtype=np.int64)
         self._bytes = np.empty(0, dtype=np.uint8)
+        self._is_space = np.empty(0, dtype=np.uint8)
         self._table_keys = np.zeros(_FIRST_TABLE, dtype=np.uint64)
         self._table_slots = np.full(_FIRST_TABLE, -1, dtype=np.int32)

@@ -17,12 +17,11 @@ def annotate_links(doc: Doc, links: Sequence[Link]) -> None:
     links (Sequence[Link]): One per mention.
     """
     ordered = sorted(links, key=lambda link: (link.start, link.end))
-    labels = {(ent.start, ent.end): ent.label for ent in doc.ents}
+    ents = {(ent.start, ent.end) for ent in doc.ents}
     spans = []
     for link in ordered:
-        label = labels.get((link.start, link.end), 0)
-        spans.append(Span(doc, link.start, link.end, label=label, kb_id=link.kb_id))
-        if (link.start, link.end) in labels:
+        spans.append(Span(doc, link.start, link.end, label=link.label, kb_id=link.kb_id))
+        if (link.start, link.end) in ents:
             for token in doc[link.start : link.end]:
                 token.ent_kb_id_ = link.kb_id
     doc.spans[SPANS_KEY] = SpanGroup(doc, name=SPANS_KEY, spans=spans)
@@ -33,6 +32,7 @@ def annotate_links(doc: Doc, links: Sequence[Link]) -> None:
             "kb_id": link.kb_id,
             "score": link.score,
             "candidates": [[kb_id, score] for kb_id, score in link.candidates],
+            "label": link.label,
         }
         for link in ordered
     ]
@@ -47,6 +47,7 @@ def read_links(doc: Doc) -> list[Link]:
             kb_id=record["kb_id"],
             score=record["score"],
             candidates=tuple((kb_id, score) for kb_id, score in record["candidates"]),
+            label=record["label"],
         )
         for record in doc._.xel_links or []
     ]

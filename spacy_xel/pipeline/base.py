@@ -70,25 +70,26 @@ class KnowledgeBasePipe(Pipe):
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
         folder = Path(path)
         folder.mkdir(parents=True, exist_ok=True)
-        srsly.write_json(folder / "cfg", self.state())
+        srsly.write_json(folder / "cfg", {**self.state(), "kb_source": self.kb_source})
         if self._kb is not None and self.kb_source is None:
             self._kb.to_disk(folder / _KB_FOLDER)
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "KnowledgeBasePipe":
         folder = Path(path)
-        self.set_state(srsly.read_json(folder / "cfg"))
+        self._restore(srsly.read_json(folder / "cfg"))
         if (folder / _KB_FOLDER).exists():
             self._kb = XelKnowledgeBase(self.vocab).from_disk(folder / _KB_FOLDER)
         return self
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
         own = self._kb is not None and self.kb_source is None
-        fields = {"cfg": self.state(), "kb": self._kb.to_bytes() if own and self._kb else None}
+        state = {**self.state(), "kb_source": self.kb_source}
+        fields = {"cfg": state, "kb": self._kb.to_bytes() if own and self._kb else None}
         return bytes(srsly.msgpack_dumps(fields))
 
     def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> "KnowledgeBasePipe":
         fields = srsly.msgpack_loads(data)
-        self.set_state(fields["cfg"])
+        self._restore(fields["cfg"])
         if fields["kb"] is not None:
             self._kb = XelKnowledgeBase(self.vocab).from_bytes(fields["kb"])
         return self
@@ -99,6 +100,10 @@ class KnowledgeBasePipe(Pipe):
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Take back what state() returned."""
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self.kb_source = state["kb_source"]
+        self.set_state(state)
 
     def __getstate__(self) -> dict[str, Any]:
         # For worker processes that are started afresh: a pipeline cannot be sent to them, its

@@ -6,7 +6,7 @@ from typing import Any
 
 import srsly
 from spacy.language import Language
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from spacy_xel.errors import Errors
@@ -134,13 +134,14 @@ class CandidateRetriever(KnowledgeBasePipe):
             for span in spans
         ]
         batch = self.retriever(queries, self.top_k)
-        links = self._links(kb, [(s.start, s.end) for spans in mentions for s in spans], batch)
+        links = self._links(kb, [span for spans in mentions for span in spans], batch)
         return [[next(links) for _ in spans] for spans in mentions]
 
     # Saving
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
         super().to_disk(path, exclude=exclude)
+        (Path(path) / _RETRIEVER_FOLDER).mkdir(exist_ok=True)
         self.retriever.to_disk(Path(path) / _RETRIEVER_FOLDER)
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "CandidateRetriever":
@@ -175,18 +176,22 @@ class CandidateRetriever(KnowledgeBasePipe):
             annotate_links(doc, links)
 
     def _links(
-        self, kb: XelKnowledgeBase, places: list[tuple[int, int]], batch: CandidateBatch
+        self, kb: XelKnowledgeBase, spans: list[Span], batch: CandidateBatch
     ) -> Iterator[Link]:
         all_rows, all_scores = batch.rows.tolist(), batch.scores.tolist()
-        for (start, end), rows, scores in zip(places, all_rows, all_scores, strict=True):
+        for span, rows, scores in zip(spans, all_rows, all_scores, strict=True):
+            # A fitted retriever may still know entities that have been removed since.
             candidates = tuple(
-                (kb.kb_id(row), score) for row, score in zip(rows, scores, strict=True) if row >= 0
+                (kb.kb_id(row), score)
+                for row, score in zip(rows, scores, strict=True)
+                if kb.has_row(row)
             )
             linked = bool(candidates) and candidates[0][1] >= self.threshold
             yield Link(
-                start=start,
-                end=end,
+                start=span.start,
+                end=span.end,
                 kb_id=candidates[0][0] if linked else NIL,
                 score=candidates[0][1] if candidates else 0.0,
                 candidates=candidates,
+                label=span.label_,
             )

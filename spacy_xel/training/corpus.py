@@ -9,7 +9,7 @@ from spacy.training import Example
 
 from spacy_xel.errors import Errors
 from spacy_xel.formats import read_corpus
-from spacy_xel.formats.docbin import doc_of_text
+from spacy_xel.formats.docbin import Misfits, doc_of_text
 
 
 def make_corpus_reader(
@@ -25,15 +25,17 @@ def make_corpus_reader(
     def read(nlp: Language) -> Iterator[Example]:
         if path is None:
             raise ValueError(Errors.XE026)
+        misfits = Misfits()
         for number, text in enumerate(read_corpus(Path(path))):
             if limit and number >= limit:
-                return
-            reference = doc_of_text(text, nlp)
+                break
+            reference = doc_of_text(text, nlp, misfits)
             predicted = nlp.make_doc(text.text)
             if gold_mentions:
                 predicted.ents = [
                     Span(predicted, ent.start, ent.end, label=ent.label) for ent in reference.ents
                 ]
             yield Example(predicted, reference)
+        misfits.warn(str(path))
 
     return read

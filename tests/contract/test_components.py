@@ -11,8 +11,10 @@ import spacy
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 
-from spacy_xel.kb.knowledge_base import knowledge_base_loader
+from spacy_xel.kb.knowledge_base import XelKnowledgeBase, knowledge_base_loader
 from spacy_xel.pipeline.annotate import read_links
+from spacy_xel.pipeline.retriever import CandidateRetriever
+from spacy_xel.types import CandidateBatch
 
 Build = Callable[[Path], Language]
 TEXTS = [
@@ -275,7 +277,6 @@ def test_threshold_and_nil(small_store):
 
 
 def test_running_pipeline_follows_the_knowledge_base(small_store, tmp_path):
-    from spacy_xel.kb.knowledge_base import XelKnowledgeBase
     from spacy_xel.types import Entity
 
     alias_linker(small_store).to_disk(tmp_path / "nlp")
@@ -287,6 +288,47 @@ def test_running_pipeline_follows_the_knowledge_base(small_store, tmp_path):
     elsewhere.rollback()
     assert not nlp("Xanadu").ents
     assert os.path.exists(small_store)
+
+
+def test_labels_of_span_groups_are_kept(small_store):
+    doc = linker_after_span_ruler(small_store)("Paris fought")
+    assert [(span.label_, span.kb_id_) for span in doc.spans["xel"]] == [("X", "Q90")]
+
+
+class RowZero:
+    """The simplest retriever with something to save, as CONTRIBUTING.md tells to write one."""
+
+    def initialize(self, kb, texts):
+        self.note = "fitted"
+
+    def attach(self, kb):
+        pass
+
+    def __call__(self, queries, k):
+        batch = CandidateBatch.empty(len(queries), k)
+        batch.rows[:, 0], batch.scores[:, 0] = 0, 1
+        return batch
+
+    def to_disk(self, path):
+        (path / "note.txt").write_text(self.note)
+
+    def from_disk(self, path):
+        self.note = (path / "note.txt").read_text()
+
+
+def test_a_retriever_of_ones_own(small_store, tmp_path):
+    nlp = mentions_only(small_store)
+    pipe = CandidateRetriever(nlp, "own", RowZero(), kb_source="xel_mentions")
+    pipe.initialize(nlp=nlp)
+    pipe.to_disk(tmp_path / "own")
+    again = CandidateRetriever(nlp, "own", RowZero(), kb_source="xel_mentions")
+    again.from_disk(tmp_path / "own")
+    assert again.retriever.note == "fitted"
+    doc = nlp("Troy")
+    assert again(doc).ents[0].kb_id_ == "Q90"
+    nlp.get_pipe("xel_mentions")._kb = XelKnowledgeBase(nlp.vocab).from_bytes(again.kb.to_bytes())
+    again.kb.remove(["Q90"])
+    assert again(nlp("Troy")).ents[0].kb_id_ == "NIL", "removed since the retriever was fitted"
 
 
 def test_bad_settings(small_store):

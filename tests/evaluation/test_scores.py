@@ -144,6 +144,28 @@ def test_gold_mentions_need_not_be_tokens(linker):
     assert result.scores["xel_mention_r"] == 1
 
 
+def test_gold_mentions_for_spacys_own_linker(small_store):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sentencizer")
+    config = {"generate_empty_kb": {"@misc": "spacy-xel.EmptyKB.v1"}, "use_gold_ents": False}
+    linker = nlp.add_pipe("entity_linker", config=config)
+    doc = nlp.make_doc("Paris")
+    doc.ents = [Span(doc, 0, 1, "X", kb_id="Q90")]
+    loader = {"@misc": "spacy-xel.KnowledgeBase.v1", "path": str(small_store)}
+    nlp.config["initialize"]["components"]["entity_linker"] = {"kb_loader": loader}
+    nlp.initialize(lambda: [Example(nlp.make_doc("Paris"), doc)])
+    corpus = [AnnotatedText("1", "in Troy", (Mention(3, 7, ("Q22647",)), Mention(0, 7, ())))]
+    result = evaluate(nlp, corpus, gold_mentions=True)
+    assert result.scores["xel_mention_r"] == 1
+    assert linker.kb.contains_entity("Q22647")
+
+
+def test_many_wrong_mentions_stay_fast():
+    gold = tuple(Mention(i, i + 1, (f"G{i}",)) for i in range(20_000))
+    guesses = tuple(Prediction(i, i + 1, (f"P{i}",)) for i in range(20_000))
+    assert scores(count_texts([ScoredText("x" * 20_001, gold, guesses)]))["xel_weak_f"] == 0
+
+
 def test_evaluating_something_that_does_not_link():
     with pytest.raises(ValueError, match="nothing to evaluate"):
         evaluate(spacy.blank("en"), [])

@@ -1,6 +1,7 @@
 """Corpora read and written."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import spacy
@@ -8,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_xel.formats import guess_format, read_corpus, write_corpus
-from spacy_xel.formats.docbin import doc_of_text, text_of_doc
+from spacy_xel.formats.docbin import Misfits, doc_of_text, text_of_doc
 from spacy_xel.types import AnnotatedText, Mention
 
 TEXTS = [
@@ -23,10 +24,11 @@ TEXTS = [
 
 
 @pytest.mark.parametrize("name", ["c.jsonl", "c.jsonl.gz", "c.spacy", "c.pubtator"])
-@pytest.mark.filterwarnings("ignore:.*mentions of")
+@pytest.mark.filterwarnings("ignore:.*mentions in")
 def test_round_trip(tmp_path, name):
     write_corpus(TEXTS, tmp_path / name)
-    assert list(read_corpus(tmp_path / name)) == TEXTS
+    lang = "" if name.endswith("pubtator") else "en"
+    assert list(read_corpus(tmp_path / name)) == [replace(text, lang=lang) for text in TEXTS]
 
 
 MENTIONS = st.lists(st.tuples(st.integers(0, 19), st.integers(1, 6)), max_size=4)
@@ -40,20 +42,20 @@ def test_docs_keep_every_mention(text, places):
         Mention(start, min(start + length, len(text)), (f"E{i}",), "L")
         for i, (start, length) in enumerate(places)
     )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("warnings.warn", lambda *args, **kwargs: None)
-        original = AnnotatedText("d", text, mentions, "en")
-        assert text_of_doc(doc_of_text(original, nlp)) == original
+    original = AnnotatedText("d", text, mentions, "en")
+    assert text_of_doc(doc_of_text(original, nlp)) == original
 
 
-def test_misaligned_and_overlapping_mentions_are_counted():
-    text = TEXTS[2]
-    nlp = spacy.blank("xx")
-    with pytest.warns(UserWarning, match="overlap others"):
-        doc = doc_of_text(text, nlp)
-    assert len(doc.ents) < len(text.mentions) == len(doc.spans["xel"])
-    with pytest.warns(UserWarning, match="token boundaries"):
-        doc_of_text(AnnotatedText("1", "Parisian", (Mention(0, 5, ("A",)),)), nlp)
+def test_misaligned_and_overlapping_mentions_are_counted(tmp_path):
+    parisian = AnnotatedText("1", "Parisian", (Mention(0, 5, ("A",)),))
+    misfits = Misfits()
+    for text in (TEXTS[2], parisian, parisian):
+        doc = doc_of_text(text, spacy.blank("xx"), misfits)
+    assert len(doc.ents) == len(doc.spans["xel"]) == 1
+    assert (misfits.mentions, misfits.misaligned, misfits.overlapping) == (5, 2, 2)
+    with pytest.warns(UserWarning, match="in the corpus") as warned:
+        write_corpus([TEXTS[2], parisian], tmp_path / "c.spacy")
+    assert [str(w.message).split(" mentions")[0] for w in warned] == ["1 of 4", "2 of 4"]
 
 
 def test_gold_docs_carry_composite_ids_and_nil():
@@ -78,12 +80,13 @@ def test_pubtator_as_others_write_it(tmp_path):
     assert first.text == "Lidocaine-induced cardiac asystole. Intravenous use"
     assert [m.kb_ids for m in first.mentions] == [("D008012",), ("D006323", "D1"), ()]
     assert [first.text[m.start : m.end] for m in first.mentions][2] == "Intravenous"
-    assert second == AnnotatedText("2", "Second", (), "en")
+    assert second == AnnotatedText("2", "Second", ())
 
 
 def test_pubtator_keeps_offsets_across_lines(tmp_path):
     text = AnnotatedText("1", "Title\nOne\ttwo\nthree", (Mention(14, 19, ("A",)),), "en")
-    write_corpus([text], tmp_path / "c.pubtator")
+    with pytest.warns(UserWarning, match="1 texts became spaces"):
+        write_corpus([text], tmp_path / "c.pubtator")
     (back,) = read_corpus(tmp_path / "c.pubtator")
     assert back.text == "Title One two three"
     assert back.mentions == text.mentions
@@ -98,6 +101,12 @@ def test_pubtator_keeps_offsets_across_lines(tmp_path):
         ('{"text": "ab", "mentions": [{"start": -1, "end": 1}]}', "does not fit"),
         ('{"text": "ab", "mentions": [{"start": "0", "end": 1}]}', "whole numbers"),
         ('{"text": "ab", "mentions": [{"start": 0, "end": 1, "kb_ids": "A"}]}', "list of strings"),
+        ('{"text": "ab", "mentions": [{"start": 0, "end": 1, "kb_ids": ["A|B"]}]}', "reserved"),
+        ('{"text": "ab", "mentions": [{"start": 0, "end": 1, "kb_ids": ["NIL"]}]}', "reserved"),
+        (
+            '{"text": "ab", "mentions": [{"start": 0, "end": 1, "kb_ids": ["\\ud800"]}]}',
+            "surrogate",
+        ),
         ('{"text": "ab", "mentions": {}', "not valid JSON"),
         ('{"text": "a\\ud800"}', "lone surrogate"),
     ],
@@ -135,3 +144,47 @@ def test_failed_write_leaves_the_old_file(tmp_path):
         write_corpus(broken(), path)
     assert [json.loads(line)["id"] for line in path.open()] == ["1"]
     assert len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("1\t0\tx\tTitle\tX\tA", "tab-separated"),
+        ("1\t0\t5\tWrong\tX\tA", "the text has 'Title'"),
+        ("1\t0\t50\tTitle\tX\tA", "does not fit"),
+        ("2\t0\t5\tTitle\tX\tA", "tab-separated"),
+    ],
+)
+def test_bad_pubtator_lines_are_named(tmp_path, line, problem):
+    (tmp_path / "c.pubtator").write_text(f"1|t|Title\n1|a|\n{line}\n")
+    with pytest.raises(ValueError, match=problem) as error:
+        list(read_corpus(tmp_path / "c.pubtator"))
+    assert "line 3" in str(error.value)
+
+
+def test_pubtator_texts_without_titles_stay_apart(tmp_path):
+    (tmp_path / "c.pubtator").write_text("1|a|first\n2|a|second\n2\t0\t6\tsecond\tX\tA\n")
+    first, second = read_corpus(tmp_path / "c.pubtator")
+    assert (first.text, second.text, len(second.mentions)) == ("first", "second", 1)
+
+
+@pytest.mark.parametrize("bad", ["a|b", "a;b", "-1", "a\tb"])
+def test_pubtator_refuses_ids_it_could_not_read_back(tmp_path, bad):
+    with pytest.raises(ValueError, match="cannot be written"):
+        write_corpus([AnnotatedText(bad, "x")], tmp_path / "c.pubtator")
+    with pytest.raises(ValueError, match="cannot be written"):
+        write_corpus([AnnotatedText("1", "x", (Mention(0, 1, (bad,)),))], tmp_path / "c.pubtator")
+
+
+def test_missing_values_and_unknown_languages(tmp_path):
+    (tmp_path / "c.jsonl").write_text('{"id": null, "lang": null, "text": "a"}\n{"text": "b"}\n')
+    assert [(t.doc_id, t.lang) for t in read_corpus(tmp_path / "c.jsonl")] == [("", "")] * 2
+    with pytest.warns(UserWarning, match="any language"):
+        write_corpus([AnnotatedText("1", "x", (), "tlh")], tmp_path / "c.spacy")
+    assert [t.lang for t in read_corpus(tmp_path / "c.spacy")] == ["tlh"]
+
+
+def test_long_texts_can_be_read_back(tmp_path):
+    write_corpus([AnnotatedText("1", "long " * 1_000_000)], tmp_path / "c.jsonl")
+    (text,) = read_corpus(tmp_path / "c.jsonl")
+    assert len(text.text) == 5_000_000

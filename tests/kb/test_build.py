@@ -114,6 +114,51 @@ def test_existing_folder_is_kept_unless_forced(tmp_path, write_jsonl):
     assert len(XelKnowledgeBase.open(tmp_path / "kb")) == 2
 
 
+def test_only_what_we_wrote_is_replaced(tmp_path, write_jsonl):
+    path = write_jsonl([GOOD])
+    with pytest.raises(FileExistsError, match="not replaced"):
+        build_store(path, tmp_path, force=True)
+    with pytest.raises(FileExistsError, match="not replaced"):
+        build_store(path, path, force=True)
+    assert path.is_file()
+    (tmp_path / "empty").mkdir()
+    assert build_store(path, tmp_path / "empty", force=True).entities == 1
+
+
+def test_a_store_whose_replacement_was_interrupted_comes_back(tmp_path, write_jsonl):
+    path = write_jsonl([GOOD])
+    build_store(path, tmp_path / "kb")
+    (tmp_path / "kb").rename(tmp_path / ".kb.0123abcd.old")
+    with pytest.raises(FileExistsError, match="--force"):
+        build_store(path, tmp_path / "kb")
+    assert len(XelKnowledgeBase.open(tmp_path / "kb")) == 1
+
+
+def test_problems_are_counted_by_kind(tmp_path, write_jsonl):
+    lines = [{"id": f"E{i % 9}", "title": f"n{i}"} for i in range(90)]
+    report = build_store(write_jsonl(lines), tmp_path / "kb", on_error="skip")
+    assert dict(report.problems) == {"the id … was on an earlier line already": 81}
+
+
+def test_memory_does_not_grow_with_descriptions(tmp_path):
+    path = tmp_path / "kb.jsonl"
+    with path.open("w") as file:
+        for i in range(3000):
+            file.write(json.dumps({"id": f"E{i}", "title": f"n{i}", "description": "x" * 50_000}))
+            file.write("\n")
+    code = (
+        "import re, sys; from pathlib import Path; from spacy_xel.kb.build import build_store\n"
+        "status = Path('/proc/self/status')\n"
+        "peak = lambda: int(re.search(r'VmHWM:\\s+(\\d+)', status.read_text())[1])\n"
+        "from spacy_xel.kb import name_kernels; before = peak()\n"
+        "build_store(Path(sys.argv[1]), Path(sys.argv[2]), max_ram=50 << 20)\n"
+        "print((peak() - before) >> 10)"
+    )
+    command = [sys.executable, "-c", code, str(path), str(tmp_path / "kb")]
+    grown = int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    assert grown < 120, "150 MB of descriptions within about 50 MB"
+
+
 def test_two_names_with_one_hash_are_reported(tmp_path, write_jsonl, monkeypatch):
     monkeypatch.setattr("spacy_xel.kb.spool.hash_name", len)
     path = write_jsonl([{"id": "A", "title": "one"}, {"id": "BB", "title": "two"}])

@@ -153,6 +153,142 @@ def test_two_writers_lose_nothing(small_kb):
     assert all(ids(small_kb, f"name {p}{i}") == [f"{p}{i}"] for p in "XY" for i in range(20))
 
 
+def test_many_rollbacks_stay_fast(small_kb):
+    for _ in range(200):
+        small_kb.add([Entity("X", "Xanadu")])
+        small_kb.rollback()
+    reopened = XelKnowledgeBase.open(small_kb.path)
+    assert reopened.version == 400
+    assert ids(reopened, "xanadu") == []
+
+
+@pytest.mark.parametrize(
+    "entity",
+    [
+        Entity("Q1", ""), Entity("a|b", "x"), Entity("NIL", "x"), Entity("Q1", "x", prior=-1),
+        Entity("Q1", "x", prior=float("nan")), Entity("Q1", "\ud800"), Entity("Q1", 5),
+    ],
+)  # fmt: skip
+def test_a_bad_entity_changes_nothing(small_kb, entity):
+    with pytest.raises(ValueError, match="the entity"):
+        small_kb.add([Entity("fine", "fine"), entity])
+    assert XelKnowledgeBase.open(small_kb.path).version == 0
+
+
+def quicker(kb, monkeypatch, act):
+    """Let somebody else change the store just before this one does."""
+    append, other = kb.log.append, XelKnowledgeBase.open(kb.path)
+
+    def late(delta):
+        monkeypatch.undo()
+        act(other)
+        return append(delta)
+
+    monkeypatch.setattr(kb.log, "append", late)
+
+
+def test_lost_races_are_looked_at_again(small_kb, monkeypatch):
+    quicker(small_kb, monkeypatch, lambda other: other.add([Entity("X", "theirs")]))
+    with pytest.raises(ValueError, match="already"):
+        small_kb.add([Entity("X", "ours")])
+    assert ids(small_kb, "theirs") == ["X"]
+    quicker(small_kb, monkeypatch, lambda other: other.remove(["X"]))
+    with pytest.raises(KeyError, match="X"):
+        small_kb.remove(["X"])
+    quicker(small_kb, monkeypatch, lambda other: other.add([Entity("Y", "new")]))
+    with pytest.raises(ValueError, match="meanwhile"):
+        small_kb.rollback()
+    assert ids(small_kb, "new") == ["Y"]
+    quicker(small_kb, monkeypatch, lambda other: other.add([Entity("Z", "zett")]))
+    assert small_kb.add([Entity("W", "double")]) == 5
+    assert (ids(small_kb, "zett"), ids(small_kb, "double")) == (["Z"], ["W"])
+
+
+def test_a_store_built_anew_is_noticed(small_kb, write_jsonl):
+    from spacy_xel.kb.build import build_store
+
+    small_kb.add([Entity("X", "Xanadu")])
+    build_store(write_jsonl([{"id": "N", "title": "new"}]), small_kb.path, force=True)
+    assert small_kb.refresh()
+    assert (len(small_kb), small_kb.version) == (1, 0)
+    assert ids(small_kb, "new") == ["N"]
+
+
+def corpus_kb(tmp_path, write_jsonl):
+    from spacy_xel.kb.build import build_store
+    from spacy_xel.types import AnnotatedText, Mention
+
+    lines = [{"id": "Q90", "title": "Paris"}, {"id": "Q1", "title": "Paris", "prior": 50}]
+    mentions = [(name, "Q90") for name in ("Lutetia", "Paris") for _ in range(20)]
+    corpus = [AnnotatedText("", n, (Mention(0, len(n), (e,)),)) for n, e in mentions]
+    build_store(write_jsonl(lines), tmp_path / "kb", corpus=corpus)
+    return XelKnowledgeBase.open(tmp_path / "kb")
+
+
+def test_replacing_keeps_what_a_corpus_said(tmp_path, write_jsonl):
+    kb = corpus_kb(tmp_path, write_jsonl)
+    before = [ids(kb, name) for name in ("Paris", "Lutetia")]
+    assert before == [["Q90", "Q1"], ["Q90"]]
+    kb.add([Entity("Q90", "Paris", description="better")], replace=True)
+    assert [ids(kb, name) for name in ("Paris", "Lutetia")] == before
+    kb.add([Entity("Q90", "Paname")], replace=True)
+    assert [ids(kb, name) for name in ("Lutetia", "Paname")] == [["Q90"], ["Q90"]]
+    kb.remove(["Q90"])
+    assert [ids(kb, name) for name in ("Paris", "Lutetia", "Paname")] == [["Q1"], [], []]
+
+
+def test_removed_entities_take_their_names_along(tmp_path, write_jsonl):
+    kb = corpus_kb(tmp_path, write_jsonl)
+    nlp = spacy.blank("en")
+    nlp.add_pipe("xel_mentions").initialize(nlp=nlp, kb_loader=lambda vocab: kb)
+    assert [ent.text for ent in nlp("Lutetia, Paris").ents] == ["Lutetia", "Paris"]
+    kb.add([Entity("Q90", "Paname")], replace=True)
+    assert [ent.text for ent in nlp("Lutetia, Paris").ents] == ["Lutetia", "Paris"]
+    kb.remove(["Q90"])
+    assert [ent.text for ent in nlp("Lutetia, Paris").ents] == ["Paris"]
+
+
+def test_turkish_names_have_one_answer(tmp_path, write_jsonl):
+    from spacy_xel.kb.build import build_store
+
+    lines = [{"id": "WARM", "title": "ılık"}, {"id": "MARROW", "title": "ilik"}]
+    build_store(write_jsonl(lines), tmp_path / "kb", lang="tr")
+    kb = XelKnowledgeBase.open(tmp_path / "kb")
+    assert ids(kb, "ILIK") == ["WARM"]
+    assert [kb.kb_id(row) for ((row, _),) in kb.lookup_batch(["ILIK", "İLİK"])] == [
+        "WARM",
+        "MARROW",
+    ]
+
+
+def test_candidates_follow_other_processes(small_kb):
+    doc = spacy.blank("en")("Xanadu")
+    XelKnowledgeBase.open(small_kb.path).add([Entity("X", "Xanadu")])
+    assert [c.entity_ for c in small_kb.get_candidates(doc[:1])] == ["X"]
+    XelKnowledgeBase.open(small_kb.path).rollback()
+    assert small_kb.get_candidates_batch([doc[:1]]) == [[]]
+
+
+def test_vector_of_an_unknown_id_is_zero(small_kb):
+    assert not small_kb.get_vector("NIL").any()
+
+
+def test_bytes_are_checked(small_kb):
+    data = small_kb.to_bytes().replace(b"Big Apple", b"Big Apply")
+    with pytest.raises(ValueError, match="checksum"):
+        XelKnowledgeBase(small_kb.vocab).from_bytes(data)
+
+
+@pytest.mark.parametrize("rollback_to", [1, 5, -1, "x"])
+def test_a_change_that_makes_no_sense_is_named(small_kb, rollback_to):
+    from spacy_xel.kb.delta import Delta, _write
+
+    (small_kb.path / "deltas").mkdir()
+    _write(small_kb.path / "deltas" / "00000001.json", Delta(rollback_to=rollback_to))
+    with pytest.raises(ValueError, match="goes back"):
+        XelKnowledgeBase.open(small_kb.path)
+
+
 def test_damaged_change_is_named(small_kb):
     small_kb.add([Entity("Q1", "Atlantis")])
     path = small_kb.path / "deltas" / "00000001.json"

@@ -1,6 +1,8 @@
 """Names found in text, against brute force and against spaCy's entity_ruler."""
 
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -158,6 +160,34 @@ def test_more_matches_than_expected(tmp_path):
     doc = spacy.blank("en")(" ".join(["a"] * 200))
     every = NameFinder(kb, min_length=1).find_all(tokens(doc))
     assert len(every) == sum(min(39, 200 - start) for start in range(200))
+
+
+def test_long_names_do_not_make_long_work(tmp_path):
+    long = "Universal Declaration of Human Rights of the United Nations General Assembly"
+    kb = make_kb(tmp_path, [long, " ".join(["buffalo"] * 12), "x" * 600])
+    nlp = spacy.blank("en")
+    nlp.max_length = 10**7
+    finder = NameFinder(kb)
+    for text in (f"{long} " + "filler words " * 40_000, "buffalo " * 40_000):
+        doc = nlp.make_doc(text)
+        finder.find(tokens(doc))
+        start = time.perf_counter()
+        found = finder.find(tokens(doc))
+        assert len(found)
+        assert time.perf_counter() - start < 5
+
+
+def test_threads_share_a_finder(tmp_path):
+    kb = make_kb(tmp_path, ["New York", "York"])
+    nlp = spacy.blank("en")
+    texts = [f"New York saw word{i} and York{i % 7} York" for i in range(2000)]
+    docs = [tokens(nlp.make_doc(text)) for text in texts]
+    expected = [NameFinder(kb).find(doc).tolist() for doc in docs[:50]]
+    finder = NameFinder(kb)
+    with ThreadPoolExecutor(8) as pool:
+        found = [spans.tolist() for spans in pool.map(finder.find, docs)]
+    assert found[:50] == expected
+    assert all(len(spans) == 2 for spans in found)
 
 
 def test_bad_case_setting(small_kb):

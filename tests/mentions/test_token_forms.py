@@ -20,7 +20,7 @@ def reference(words, spaces):
         start = len(text.encode())
         text += form
         places.append((start, len(text.encode())))
-        needs_space = space if form else True
+        needs_space = space if form else needs_space or word.isspace()
     return text, places
 
 
