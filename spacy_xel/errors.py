@@ -84,6 +84,8 @@ class Errors:
         "{where}: {value!r} cannot be written: ids of texts and entities may not contain "
         "'|', ';', tabs or line breaks in this format."
     )
+    XE039 = "Expected one query and a label of the tree, but got {rows} queries and label {label}."
+    XE040 = "The pipeline {pipeline} has no fitted label tree (spacy-xel.LabelTree.v1) to show."
     XE027 = "The setting {name} of the label tree must be {expected}, but got {value!r}."
     XE028 = "The label tree was fitted on {expected} features, but got {value}."
     XE029 = "Features must be finite and not negative. Check the matrix for NaN and signs."

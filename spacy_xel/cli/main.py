@@ -6,6 +6,7 @@ from spacy_xel.cli.convert import convert_cli
 from spacy_xel.cli.evaluate import evaluate_cli
 from spacy_xel.cli.kb import kb_app
 from spacy_xel.cli.link import link_cli
+from spacy_xel.cli.tree import tree_app
 
 HELP = """Entity linking: build knowledge bases, link texts, evaluate pipelines.
 
@@ -14,6 +15,7 @@ Every command takes --help.
 
 app = typer.Typer(name="xel", help=HELP, no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(kb_app)
+app.add_typer(tree_app)
 app.command("link")(link_cli)
 app.command("evaluate")(evaluate_cli)
 app.command("convert")(convert_cli)

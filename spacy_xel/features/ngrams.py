@@ -1,5 +1,6 @@
 """Mentions and their contexts as sparse vectors: hashed n-grams with tf-idf (XMRED section 2.1)."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -13,6 +14,7 @@ from spacy_xel.kb.normalize import normalize_name
 from spacy_xel.types import Float32Array, Int64Array, Query, UInt8Array, UInt64Array
 
 _BATCH = 20_000
+_WORD = re.compile(r"[0-9a-zA-Z\u0080-\U0010ffff]+")
 _WORDS, _CHARACTERS = 0, 1
 FEATURE_ARRAYS = ("vocabulary", "idf")
 
@@ -116,6 +118,18 @@ class NgramFeatures:
         total.sort_indices()
         return total
 
+    def columns(self, names: Mapping[int, str]) -> dict[int, str]:
+        """Return the names of n-grams by column, from their names by hash."""
+        hashes = np.array(list(names), dtype=np.uint64)
+        places = np.searchsorted(self.vocabulary, hashes)
+        return {
+            place: name
+            for place, value, name in zip(
+                places.tolist(), hashes.tolist(), names.values(), strict=True
+            )
+            if place < self.dimension and int(self.vocabulary[place]) == value
+        }
+
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         return {name: getattr(self, name) for name in FEATURE_ARRAYS}
 
@@ -126,23 +140,26 @@ class NgramFeatures:
         return cls(settings, *(arrays[name] for name in FEATURE_ARRAYS))
 
 
+def _kinds(queries: Sequence[Query], settings: NgramSettings) -> Iterator[tuple[_Kind, list[str]]]:
+    """Yield each kind of n-grams with the texts to take them from."""
+    mentions = [normalize_name(query.mention) for query in queries]
+    longest = settings.longest_words
+    if settings.mention_words:
+        yield _Kind(_WORDS, 1, settings.mention_words, 1, longest), mentions
+    if settings.context_words:
+        contexts = [_context(query, settings.window) for query in queries]
+        yield _Kind(_WORDS, 2, settings.context_words, 1, longest), contexts
+    if settings.mention_characters:
+        shortest, longest = settings.shortest_characters, settings.longest_characters
+        kind = _Kind(_CHARACTERS, 3, settings.mention_characters, shortest, longest)
+        yield kind, [f" {mention} " for mention in mentions]
+
+
 def _hash_kinds(
     queries: Sequence[Query], settings: NgramSettings
 ) -> Iterator[tuple[_Kind, tuple[UInt64Array, Int64Array]]]:
     """Yield each kind of n-grams with the queries' hashes and where each query's end."""
-    mentions = [normalize_name(query.mention) for query in queries]
-    words, padded = [], [f" {mention} " for mention in mentions]
-    longest = settings.longest_words
-    if settings.mention_words:
-        words.append((_Kind(_WORDS, 1, settings.mention_words, 1, longest), mentions))
-    if settings.context_words:
-        contexts = [_context(query, settings.window) for query in queries]
-        words.append((_Kind(_WORDS, 2, settings.context_words, 1, longest), contexts))
-    if settings.mention_characters:
-        shortest, longest = settings.shortest_characters, settings.longest_characters
-        kind = _Kind(_CHARACTERS, 3, settings.mention_characters, shortest, longest)
-        words.append((kind, padded))
-    for kind, texts in words:
+    for kind, texts in _kinds(queries, settings):
         yield kind, _hash_texts(texts, kind)
 
 
@@ -180,3 +197,28 @@ def _batches(queries: Iterable[Query]) -> Iterator[list[Query]]:
     iterator = iter(queries)
     while batch := list(islice(iterator, _BATCH)):
         yield batch
+
+
+def ngram_names(query: Query, settings: NgramSettings) -> dict[int, str]:
+    """Return the n-grams of a query as people read them, by hash.
+
+    Words of the mention stand in quotation marks, its characters between bars.
+    """
+    names: dict[int, str] = {}
+    for kind, (text,) in _kinds([query], settings):
+        if kind.code == _CHARACTERS:
+            for n in range(kind.shortest, kind.longest + 1):
+                for piece in (text[i : i + n] for i in range(len(text) - n + 1)):
+                    only = _Kind(_CHARACTERS, kind.seed, kind.weight, n, n)
+                    names[int(_hash_texts([piece], only)[0][0])] = f"|{piece}|"
+            continue
+        words = _WORD.findall(text)
+        for n in range(1, kind.longest + 1):
+            for i in range(len(words) - n + 1):
+                piece = " ".join(words[i : i + n])
+                found = set(_hash_texts([piece], kind)[0].tolist())
+                shorter = [" ".join(words[i : i + n - 1]), " ".join(words[i + 1 : i + n])]
+                known = {h for text in shorter for h in _hash_texts([text], kind)[0].tolist()}
+                (value,) = found - known if n > 1 else found
+                names[value] = f'"{piece}"' if kind.seed == 1 else piece
+    return names

@@ -99,6 +99,21 @@ def test_link_evaluate_and_convert(xel, linker, tmp_path, write_jsonl):
     assert "no documents" in xel("evaluate", tmp_path / "nlp", empty, code=1)
 
 
+def test_tree_show(xel, small_store, linker, tmp_path):
+    from tests.contract.test_components import tree_linker
+
+    tree_linker(small_store).to_disk(tmp_path / "nlp")
+    drawing = xel("tree", "show", tmp_path / "nlp", "--depth", "9")
+    assert "root: 8 entities" in drawing
+    assert "Q22647 Troy" in drawing
+    assert '"ilion"' in drawing
+    way = xel("tree", "show", tmp_path / "nlp", "--entity", "Q22647", "--ngrams", "2")
+    assert "* Q22647 Troy" in way
+    assert "Unknown entity" in xel("tree", "show", tmp_path / "nlp", "--entity", "Q404", code=1)
+    linker.to_disk(tmp_path / "alias")
+    assert "no fitted label tree" in xel("tree", "show", tmp_path / "alias", code=1)
+
+
 def test_spacy_evaluate(linker, tmp_path, write_jsonl, xel):
     from spacy.cli.evaluate import evaluate
 

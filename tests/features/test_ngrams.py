@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_xel.features.ngrams import NgramFeatures, NgramSettings
+from spacy_xel.features.ngrams import NgramFeatures, NgramSettings, ngram_names
 from spacy_xel.kb.normalize import normalize_name
 from spacy_xel.types import Query
 
@@ -103,3 +103,11 @@ def test_arrays_round_trip():
     features = NgramFeatures.fit(queries)
     copy = NgramFeatures.from_arrays(features.settings, features.arrays())
     assert (copy.transform(queries) != features.transform(queries)).nnz == 0
+
+
+def test_every_column_has_a_name():
+    query = Query("the town Paris in Lamar County", 9, 14)
+    features = NgramFeatures.fit([query])
+    names = features.columns(ngram_names(query, features.settings))
+    assert set(names) == set(features.transform([query]).indices)
+    assert {'"paris"', "lamar", "lamar county", "| par|", "|ris |"} <= set(names.values())

@@ -11,6 +11,12 @@ from sklearn.svm import LinearSVC
 
 from spacy_xel.retrieval.label_tree import LabelTree, TreeSettings
 from spacy_xel.retrieval.label_tree.cluster import build_tree, label_vectors
+from spacy_xel.retrieval.label_tree.explain import (
+    explain,
+    node_labels,
+    node_path,
+    strongest_features,
+)
 from spacy_xel.retrieval.label_tree.search_kernels import packed_child, packed_value
 
 SMALL = TreeSettings(branching=2, max_leaf=4, tolerance=0.001, max_passes=2000, threshold=0.0)
@@ -257,6 +263,43 @@ def test_labels_without_instances_are_counted():
     with pytest.warns(UserWarning, match="2 of 7 labels"):
         model = LabelTree.fit(features, sparse.hstack([labels, empty]).tocsr())
     assert model.predict(features).shape[1] == 7
+
+
+def test_explanations_are_exact(data):
+    features, labels = data
+    settings = TreeSettings(branching=2, max_leaf=4, score="sigmoid")
+    model = LabelTree.fit(features, labels, settings=settings)
+    lost = 0
+    for row in (0, 1, 7, 50):
+        query = features[row]
+        answers = model.predict(query, k=17, beam=100)
+        score_of = dict(zip(answers.indices.tolist(), answers.data.tolist(), strict=True))
+        narrow = set(model.predict(query, k=17, beam=1).indices.tolist())
+        for label in range(17):
+            steps, lost_at = explain(model, query, label, beam=1)
+            assert len(steps) == len(model.layers)
+            assert steps[-1].score == pytest.approx(score_of[label], rel=1e-3)
+            for step in steps:
+                assert step.bias + step.contributions.sum() == pytest.approx(step.margin, abs=1e-4)
+            assert (lost_at is None) == (label in narrow)
+            lost += lost_at is not None
+    assert lost
+
+
+def test_nodes_and_their_features(data):
+    model = LabelTree.fit(*data, settings=SMALL)
+    for label in (0, 5, 16):
+        path = node_path(model, label)
+        assert path[0] == 0
+        for level, node in enumerate(path):
+            assert label in node_labels(model, level, node)
+        assert node_labels(model, len(path) - 1, path[-1]).tolist() == [label]
+        for level, node in enumerate(path[1:], 1):
+            weights = dense_weights(model.layers[level - 1], model.dimension)[:, node]
+            found = strongest_features(model, level, node, 5)
+            best = np.argsort(-weights, kind="stable")[:5]
+            assert [value for _, value in found] == pytest.approx(weights[best].tolist(), abs=1e-5)
+    assert strongest_features(model, 0, 0, 5) == []
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,11 @@ from scipy import sparse
 from spacy_xel.errors import Errors
 from spacy_xel.features.ngrams import FEATURE_ARRAYS, NgramFeatures, NgramSettings
 from spacy_xel.kb.knowledge_base import XelKnowledgeBase
+from spacy_xel.kb.normalize import normalize_name
 from spacy_xel.retrieval.label_tree.model import LabelTree
 from spacy_xel.retrieval.label_tree.settings import TreeSettings
 from spacy_xel.storage import load_array
-from spacy_xel.types import AnnotatedText, CandidateBatch, Int64Array, Query
+from spacy_xel.types import AnnotatedText, CandidateBatch, Entity, Int64Array, Query
 
 
 class LabelTreeRetriever:
@@ -105,9 +106,17 @@ class LabelTreeRetriever:
 def _kb_instances(kb: XelKnowledgeBase) -> Iterator[tuple[Query, list[int]]]:
     """Yield an instance per name of an entity, its description as the context (zero-shot)."""
     for row in kb.rows():
-        entity = kb.entity(row)
-        for name in entity.names:
-            yield Query(f"{name} {entity.description}", 0, len(name)), [row]
+        for query in kb_queries(kb.entity(row)):
+            yield query, [row]
+
+
+def kb_queries(entity: Entity) -> list[Query]:
+    """Return what a knowledge base itself says of an entity as queries, one per name."""
+    return [
+        Query(f"{name} {entity.description}", 0, len(name))
+        for name in entity.names
+        if normalize_name(name)
+    ]
 
 
 def _text_instances(
