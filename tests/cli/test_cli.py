@@ -106,7 +106,7 @@ def test_tree_show(xel, small_store, linker, tmp_path):
     drawing = xel("tree", "show", tmp_path / "nlp", "--depth", "9")
     assert "root: 8 entities" in drawing
     assert "Q22647 Troy" in drawing
-    assert '"ilion"' in drawing
+    assert '"nyc"' in drawing
     way = xel("tree", "show", tmp_path / "nlp", "--entity", "Q22647", "--ngrams", "2")
     assert "* Q22647 Troy" in way
     assert "Unknown entity" in xel("tree", "show", tmp_path / "nlp", "--entity", "Q404", code=1)
