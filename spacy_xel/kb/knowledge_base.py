@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 import srsly
-from spacy.kb import Candidate, KnowledgeBase
+from spacy.kb import KnowledgeBase
 from spacy.tokens import Span
 from spacy.vocab import Vocab
 
 from spacy_xel.errors import Errors, UnknownEntity
+from spacy_xel.kb.candidate import XelCandidate
 from spacy_xel.kb.delta import Delta, DeltaLog, Overlay
 from spacy_xel.kb.key_table import hash_name
 from spacy_xel.kb.name_index import entity_probabilities
@@ -24,35 +25,6 @@ from spacy_xel.storage import MANIFEST, copy_folder, new_folder
 from spacy_xel.types import Entity, Float32Array
 
 DEFAULT_VECTOR_LENGTH = 64
-
-
-class XelCandidate(Candidate):
-    """An entity that a name may mean. Its strings stay out of the vocab's StringStore."""
-
-    __slots__ = ("name", "row")
-
-    name: str
-    row: int
-
-    @property
-    def alias_(self) -> str:
-        return self.name
-
-    @property
-    def alias(self) -> int:
-        return int(hash_name(self.name))
-
-    @property
-    def entity_(self) -> str:
-        return str(self.kb.kb_id(self.row))
-
-    @property
-    def entity(self) -> int:
-        return int(hash_name(self.entity_))
-
-    @property
-    def entity_vector(self) -> Sequence[float]:
-        return list(self.kb.get_vector(self.entity_))
 
 
 class XelKnowledgeBase(KnowledgeBase):

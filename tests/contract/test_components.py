@@ -10,6 +10,8 @@ import pytest
 import spacy
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
+from spacy.training import Example
+from spacy.util import fix_random_seed
 
 from spacy_xel.kb.knowledge_base import XelKnowledgeBase, knowledge_base_loader
 from spacy_xel.pipeline.annotate import read_links
@@ -67,6 +69,23 @@ def linker_after_ruler(store: Path) -> Language:
     return nlp
 
 
+def linker_after_ner(store: Path) -> Language:
+    nlp = spacy.blank("en")
+    ner = nlp.add_pipe("ner")
+    ner.add_label("NAME")
+    examples = []
+    for text, names in (("Paris fought for Troy .", [(0, 5), (17, 21)]), ("Troy fell .", [(0, 4)])):
+        entities = [(start, end, "NAME") for start, end in names]
+        examples.append(Example.from_dict(nlp.make_doc(text), {"entities": entities}))
+    fix_random_seed(0)
+    optimizer = nlp.initialize(lambda: examples)
+    for _ in range(30):
+        nlp.update(examples, sgd=optimizer)
+    pipe = nlp.add_pipe("xel_retriever")
+    pipe.initialize(nlp=nlp, kb_loader=knowledge_base_loader(store))
+    return nlp
+
+
 def linker_after_span_ruler(store: Path) -> Language:
     nlp = spacy.blank("en")
     ruler = nlp.add_pipe("span_ruler", config={"spans_key": "ruler"})
@@ -82,6 +101,7 @@ PIPELINES = [
     alias_linker,
     tree_linker,
     linker_after_ruler,
+    linker_after_ner,
     linker_after_span_ruler,
 ]
 COMPONENTS = ["xel_mentions", "xel_retriever"]
