@@ -13,6 +13,7 @@ from spacy_xel.errors import Errors
 from spacy_xel.features.ngrams import FEATURE_ARRAYS, NgramFeatures, NgramSettings
 from spacy_xel.kb.knowledge_base import XelKnowledgeBase
 from spacy_xel.kb.normalize import normalize_name
+from spacy_xel.mentions.abbreviations import spell_out
 from spacy_xel.retrieval.label_tree.model import LabelTree
 from spacy_xel.retrieval.label_tree.settings import TreeSettings
 from spacy_xel.storage import load_array
@@ -25,6 +26,7 @@ class LabelTreeRetriever:
     features (NgramSettings): How mentions become vectors.
     tree (TreeSettings): How the tree is made.
     beam (int): How many nodes to follow on each level.
+    abbreviations (bool): Take an abbreviation for what the text says it stands for.
     """
 
     def __init__(
@@ -33,19 +35,21 @@ class LabelTreeRetriever:
         features: NgramSettings | None = None,
         tree: TreeSettings | None = None,
         beam: int = 10,
+        abbreviations: bool = True,
     ) -> None:
         if beam < 1:
             raise ValueError(Errors.XE001.format(value=beam))
         self.feature_settings = features or NgramSettings()
         self.tree_settings = tree or TreeSettings()
         self.beam = beam
+        self.abbreviations = abbreviations
         self.features: NgramFeatures | None = None
         self.tree: LabelTree | None = None
 
     def initialize(self, kb: XelKnowledgeBase, texts: Iterable[AnnotatedText]) -> None:
         """Learn from the names and descriptions of the knowledge base, and from texts."""
         instances = [*_kb_instances(kb), *_text_instances(kb, texts)]
-        queries = [query for query, _ in instances]
+        queries = self._prepare([query for query, _ in instances])
         self.features = NgramFeatures.fit(queries, self.feature_settings)
         labels = _label_matrix([rows for _, rows in instances], kb.n_rows)
         vectors = self.features.transform(queries)
@@ -61,12 +65,16 @@ class LabelTreeRetriever:
         if not queries:
             return batch
         # One thread: components may run in processes that were forked.
-        best = self.tree.rank(self.features.transform(queries), k, self.beam, threads=1)
+        vectors = self.features.transform(self._prepare(queries))
+        best = self.tree.rank(vectors, k, self.beam, threads=1)
         width = best.nodes.shape[1]
         found = np.arange(width) < best.counts[:, None]
         batch.rows[:, :width][found] = best.nodes[found]
         batch.scores[:, :width][found] = np.exp(best.scores[found])
         return batch
+
+    def _prepare(self, queries: Sequence[Query]) -> Sequence[Query]:
+        return spell_out(queries) if self.abbreviations else queries
 
     def to_disk(self, path: Path) -> None:
         if self.features is None or self.tree is None:
@@ -141,6 +149,7 @@ def _label_matrix(rows: Sequence[Sequence[int]], n_labels: int) -> sparse.csr_ma
 
 def make_label_tree(
     beam: int = 10,
+    abbreviations: bool = True,
     features: dict[str, Any] | None = None,
     tree: dict[str, Any] | None = None,
 ) -> LabelTreeRetriever:
@@ -149,5 +158,8 @@ def make_label_tree(
     features, tree (dict): Settings that differ from NgramSettings and TreeSettings.
     """
     return LabelTreeRetriever(
-        features=NgramSettings(**(features or {})), tree=TreeSettings(**(tree or {})), beam=beam
+        features=NgramSettings(**(features or {})),
+        tree=TreeSettings(**(tree or {})),
+        beam=beam,
+        abbreviations=abbreviations,
     )
