@@ -54,7 +54,7 @@ class KeyTable:
         return position if position < len(self) and self.keys[position, 0] == value else -1
 
     def _make_find(self) -> Callable[[str], tuple[int, int]]:
-        # A closure, because attribute look-ups would take a third of its time.
+        # A closure, because attribute look-ups take a quarter of a method's time (620 to 470 ns).
         keys = view(self.keys.reshape(-1).view(np.uint8))
         directory = view(self.directory)
         shift = self.shift
@@ -78,7 +78,7 @@ class KeyTable:
 
 
 def view(array: npt.NDArray[Any]) -> memoryview:
-    """Return a view of an array whose single items are read twice as fast."""
+    """Return a view of an array, whose single items are read faster (46 to 36 ns)."""
     return memoryview(array)  # type: ignore[arg-type]
 
 

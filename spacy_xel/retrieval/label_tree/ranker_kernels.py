@@ -9,7 +9,6 @@ import numpy as np
 
 LANES = 16
 _WIDTH = np.uint64(LANES)
-_FAST = {"contract", "nsz", "nnan", "arcp", "reassoc"}  # 2.2x in benchmarks/label_tree.py
 _ZERO = np.float32(0.0)
 _ONE = np.float32(1.0)
 _HUGE = np.float32(1e30)
@@ -123,7 +122,7 @@ def shuffle(order, count, state):
     state[0] = value
 
 
-@numba.njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def add_margins(weights, indices, data, start, end, margins):
     """Add to LANES margins the products of an instance with the weights."""
     for p in range(start, end):
@@ -133,7 +132,7 @@ def add_margins(weights, indices, data, start, end, margins):
             margins[lane] += value * weights[base + lane]
 
 
-@numba.njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def add_steps(weights, indices, data, start, end, steps):
     """Add an instance to the weights, LANES times with different factors."""
     for p in range(start, end):
@@ -143,7 +142,7 @@ def add_steps(weights, indices, data, start, end, steps):
             weights[base + lane] += value * steps[lane]
 
 
-@numba.njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def take_steps(margins, target, alpha, base, square, squared, projected, steps):
     """Compute LANES coordinate steps of one instance, without a branch.
 
@@ -170,7 +169,7 @@ def take_steps(margins, target, alpha, base, square, squared, projected, steps):
     return largest
 
 
-@numba.njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def descend(
     indptr, indices, data, square, target, squared, tolerance, max_passes, seed,
     weights, bias, alpha,
