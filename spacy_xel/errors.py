@@ -86,6 +86,10 @@ class Errors:
     )
     XE039 = "Expected one query and a label of the tree, but got {rows} queries and label {label}."
     XE040 = "The pipeline {pipeline} has no fitted label tree (spacy-xel.LabelTree.v1) to show."
+    XE041 = (
+        "The knowledge base at {path} is not the one that the retriever was fitted to: its "
+        "entities may have other places. Initialize and save the pipeline again with this one."
+    )
     XE027 = "The setting {name} of the label tree must be {expected}, but got {value!r}."
     XE028 = "The label tree was fitted on {expected} features, but got {value}."
     XE029 = "Features must be finite and not negative. Check the matrix for NaN and signs."

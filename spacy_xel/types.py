@@ -92,7 +92,7 @@ class Retriever(Protocol):
         """Fit to a knowledge base and, where there is one, a training corpus."""
 
     def attach(self, kb: "XelKnowledgeBase") -> None:
-        """Use this knowledge base, the one that the saved state was fitted to."""
+        """Use this knowledge base; raise if it is not the one that the state was fitted to."""
 
     def __call__(self, queries: Sequence[Query], k: int) -> CandidateBatch:
         """Return the k best rows per query, aligned with the input."""

@@ -1,7 +1,9 @@
 """The knowledge base on disk: entities and names as memory-mapped arrays, never changed."""
 
+import hashlib
 import json
 from collections.abc import Mapping
+from functools import cached_property
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -71,6 +73,12 @@ class Store:
 
     def __len__(self) -> int:
         return len(self.priors)
+
+    @cached_property
+    def identity(self) -> str:
+        """What tells this store from any other: a hash of its files' hashes."""
+        files = json.dumps(self.manifest["files"], sort_keys=True)
+        return hashlib.sha256(files.encode()).hexdigest()
 
     def row(self, kb_id: str) -> int:
         """Return the row of an id, or -1."""

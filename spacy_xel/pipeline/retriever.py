@@ -11,6 +11,7 @@ from spacy.training import Example
 
 from spacy_xel.errors import Errors
 from spacy_xel.kb.knowledge_base import XelKnowledgeBase
+from spacy_xel.kb.store import Store
 from spacy_xel.mentions.sources import check_source, get_mentions
 from spacy_xel.pipeline.annotate import annotate_links
 from spacy_xel.pipeline.base import CorpusReader, KBLoader, KnowledgeBasePipe, pipe_in_batches
@@ -97,7 +98,7 @@ class CandidateRetriever(KnowledgeBasePipe):
         self.threshold = threshold
         self.mentions = check_source(mentions)
         self.scorer = scorer
-        self._attached: XelKnowledgeBase | None = None
+        self._attached: Store | None = None
 
     def initialize(
         self,
@@ -114,7 +115,7 @@ class CandidateRetriever(KnowledgeBasePipe):
         """
         if kb_loader is not None:
             self.set_kb(kb_loader)
-        self._attached = self.kb
+        self._attached = self.kb.store
         self.retriever.initialize(self.kb, self.training_texts(get_examples, nlp, corpus))
 
     def __call__(self, doc: Doc) -> Doc:
@@ -164,11 +165,11 @@ class CandidateRetriever(KnowledgeBasePipe):
     # Inside
 
     def _attach(self) -> XelKnowledgeBase:
-        """Give the retriever the knowledge base, which another component may have loaded later."""
+        """Give the retriever the knowledge base, which may have been loaded or built anew since."""
         kb = self.kb
-        if kb is not self._attached:
+        if kb.store is not self._attached:
             self.retriever.attach(kb)
-            self._attached = kb
+            self._attached = kb.store
         return kb
 
     def _process(self, docs: list[Doc]) -> None:

@@ -13,6 +13,7 @@ from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 from spacy.util import fix_random_seed
 
+from spacy_xel.kb.build import build_store
 from spacy_xel.kb.knowledge_base import XelKnowledgeBase, knowledge_base_loader
 from spacy_xel.pipeline.annotate import read_links
 from spacy_xel.pipeline.retriever import CandidateRetriever
@@ -349,6 +350,24 @@ def test_a_retriever_of_ones_own(small_store, tmp_path):
     nlp.get_pipe("xel_mentions")._kb = XelKnowledgeBase(nlp.vocab).from_bytes(again.kb.to_bytes())
     again.kb.remove(["Q90"])
     assert again(nlp("Troy")).ents[0].kb_id_ == "NIL", "removed since the retriever was fitted"
+
+
+def test_a_fitted_retriever_refuses_another_store(tmp_path, write_jsonl):
+    names = [("A", "Paris"), ("B", "Troy"), ("C", "Rome")]
+
+    def build(order):
+        lines = [{"id": kb_id, "title": title} for kb_id, title in order]
+        build_store(write_jsonl(lines), tmp_path / "kb", force=True)
+
+    build(names)
+    trees, aliases = tree_linker(tmp_path / "kb"), alias_linker(tmp_path / "kb")
+    trees.to_disk(tmp_path / "trees")
+    build(names[::-1])
+    assert [ent.kb_id_ for ent in aliases("Paris Troy").ents] == ["A", "B"], "nothing is fitted"
+    with pytest.raises(ValueError, match="not the one that the retriever was fitted to"):
+        trees("Paris Troy")
+    saved = spacy.load(tmp_path / "trees")
+    assert [ent.kb_id_ for ent in saved("Paris Troy").ents] == ["A", "B"]
 
 
 def test_bad_settings(small_store):

@@ -19,6 +19,8 @@ from spacy_xel.retrieval.label_tree.settings import TreeSettings
 from spacy_xel.storage import load_array
 from spacy_xel.types import AnnotatedText, CandidateBatch, Entity, Int64Array, Query
 
+_STORE_FILE = "store.json"
+
 
 class LabelTreeRetriever:
     """Find entities by a tree of linear rankers (XMRED sections 2.1 to 2.3).
@@ -45,6 +47,7 @@ class LabelTreeRetriever:
         self.abbreviations = abbreviations
         self.features: NgramFeatures | None = None
         self.tree: LabelTree | None = None
+        self.store_identity = ""
 
     def initialize(self, kb: XelKnowledgeBase, texts: Iterable[AnnotatedText]) -> None:
         """Learn from the names and descriptions of the knowledge base, and from texts."""
@@ -52,11 +55,14 @@ class LabelTreeRetriever:
         queries = self._prepare([query for query, _ in instances])
         self.features = NgramFeatures.fit(queries, self.feature_settings)
         labels = _label_matrix([rows for _, rows in instances], kb.n_rows)
+        self.store_identity = kb.built.identity
         vectors = self.features.transform(queries)
         self.tree = LabelTree.fit(vectors, labels, settings=self.tree_settings)
 
     def attach(self, kb: XelKnowledgeBase) -> None:
-        """The rows are those that the tree was fitted to: nothing to do."""
+        """Check that the rows are those that the tree was fitted to."""
+        if self.tree is not None and kb.built.identity != self.store_identity:
+            raise ValueError(Errors.XE041.format(path=kb.path))
 
     def __call__(self, queries: Sequence[Query], k: int) -> CandidateBatch:
         if self.features is None or self.tree is None:
@@ -83,9 +89,11 @@ class LabelTreeRetriever:
         self.tree.to_disk(path / "tree")
         for name, array in self.features.arrays().items():
             np.save(path / f"{name}.npy", array)
+        srsly.write_json(path / _STORE_FILE, {"identity": self.store_identity})
 
     def from_disk(self, path: Path) -> None:
         self.tree = LabelTree.from_disk(path / "tree")
+        self.store_identity = srsly.read_json(path / _STORE_FILE)["identity"]
         arrays = {name: load_array(path / f"{name}.npy") for name in FEATURE_ARRAYS}
         self.features = NgramFeatures.from_arrays(self.feature_settings, arrays)
 
@@ -95,6 +103,7 @@ class LabelTreeRetriever:
         arrays = {**self.features.arrays(), **self.tree.arrays()}
         shapes = {name: [array.dtype.str, list(array.shape)] for name, array in arrays.items()}
         header = {"dimension": self.tree.dimension, "shapes": shapes}
+        header["store"] = self.store_identity
         data = {name: array.tobytes() for name, array in arrays.items()}
         return bytes(srsly.msgpack_dumps({"header": json.dumps(header), "data": data}))
 
@@ -103,6 +112,7 @@ class LabelTreeRetriever:
             return
         content = srsly.msgpack_loads(data)
         header = json.loads(content["header"])
+        self.store_identity = header["store"]
         arrays: dict[str, Any] = {
             name: np.frombuffer(content["data"][name], dtype=dtype).reshape(shape).copy()
             for name, (dtype, shape) in header["shapes"].items()
