@@ -86,6 +86,14 @@ class Errors:
     )
     XE039 = "Expected one query and a label of the tree, but got {rows} queries and label {label}."
     XE040 = "The pipeline {pipeline} has no fitted label tree (spacy-xel.LabelTree.v1) to show."
+    XE042 = (
+        "A label tree holds at most 4,294,967,295 weights, this one would have {weights:,}. Raise "
+        "the threshold in its settings."
+    )
+    XE043 = (
+        "The CSR matrix of shape {shape} is broken: its indices or its indptr point outside. Make "
+        "it anew, for example with scipy.sparse.coo_matrix(...).tocsr()."
+    )
     XE041 = (
         "The knowledge base at {path} is not the one that the retriever was fitted to: its "
         "entities may have other places. Initialize and save the pipeline again with this one."

@@ -58,7 +58,7 @@ def draw_tree(
     tree = retriever.tree
     assert tree is not None
     path = None if entity is None else node_path(tree, kb.row(kb.get_entity(entity).kb_id))
-    levels = len(tree.layers) if path is not None else min(depth, len(tree.layers))
+    levels = tree.layout.n_levels if path is not None else min(depth, tree.layout.n_levels)
 
     def visit(level: int, node: int) -> Iterator[str]:
         labels = node_labels(tree, level, node)
@@ -66,14 +66,13 @@ def draw_tree(
         found = strongest_features(tree, level, node, 4 * ngrams)
         shown = [f"{names[f]} {value:+.2f}" for f, value in found if f in names][:ngrams]
         title = f"{len(labels):,} entities" if level else f"root: {len(labels):,} entities"
-        if level == len(tree.layers):
+        if level == tree.layout.n_levels:
             row = int(labels[0])
             title = f"{kb.kb_id(row)} {kb.entity(row).title}"
         mark = "*" if path is not None and path[level] == node else " "
         yield "  " * level + f"{mark} {title}" + (f"   {', '.join(shown)}" if shown else "")
         if level < levels and (path is None or path[level] == node):
-            layer = tree.layers[level]
-            for child in range(int(layer.child_start[node]), int(layer.child_start[node + 1])):
+            for child in range(*tree.layout.children(level, node)):
                 yield from visit(level + 1, child)
 
     yield from visit(0, 0)

@@ -3,6 +3,7 @@
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 
+import numba
 import numpy as np
 import pytest
 from scipy import sparse
@@ -17,7 +18,8 @@ from spacy_xel.retrieval.label_tree.explain import (
     node_path,
     strongest_features,
 )
-from spacy_xel.retrieval.label_tree.search_kernels import packed_child, packed_value
+from spacy_xel.retrieval.label_tree.inputs import check_features
+from spacy_xel.retrieval.label_tree.lanes import make_lane_functions
 
 SMALL = TreeSettings(branching=2, max_leaf=4, tolerance=0.001, max_passes=2000, threshold=0.0)
 
@@ -43,36 +45,53 @@ def data():
     return make_data()
 
 
-def dense_weights(layer, dimension):
-    """Return a layer's weights as a matrix (features by children), by its definition."""
-    weights = np.zeros((dimension, layer.n_children))
+def dense_weights(layout, level, dimension):
+    """Return the weights of a level's children as a matrix, by the definition of Layout."""
+    first_column = int(layout.level_start[level])
+    weights = np.zeros((dimension, layout.n_nodes(level + 1)))
+    firsts = np.cumsum([0, *(layout.pair_size.astype(int) + 1)])
     for feature in range(dimension):
-        for i in range(int(layer.node_ptr[feature]), int(layer.node_ptr[feature + 1])):
-            first = layer.child_start[layer.nodes[i]]
-            for e in range(int(layer.entry_starts[i]), int(layer.entry_starts[i + 1])):
-                column = first + packed_child(layer.entries[e])
-                weights[feature, column] = packed_value(layer.entries[e]) * layer.scale[column]
+        pairs = layout.pair_start[level * dimension + feature :][:2].astype(int)
+        for pair in range(*pairs):
+            first, last = layout.children(level, int(layout.pair_node[pair]))
+            words = layout.words[firsts[pair] : firsts[pair + 1]]
+            if len(words) == (last - first + 1) // 2:
+                numbers = words.view(np.int8)[: last - first]
+                children = range(first, last)
+            else:
+                numbers = (words >> 8).astype(np.uint8).view(np.int8)
+                children = [first + int(word & 255) for word in words]
+            for child, number in zip(children, numbers, strict=True):
+                weights[feature, child] = number * layout.scale[first_column + child]
     return weights
+
+
+def level_bias(layout, level):
+    return layout.bias[layout.level_start[level] : layout.level_start[level + 1]]
 
 
 def reference_rank(model, features, k, beam):
     """Beam search with whole matrices (XMRED algorithm 2), scores by eq. 8."""
     dense = features.toarray()
     answers = []
-    margins = [dense @ dense_weights(layer, model.dimension) + layer.bias for layer in model.layers]
+    layout = model.layout
+    margins = [
+        dense @ dense_weights(layout, level, model.dimension) + level_bias(layout, level)
+        for level in range(layout.n_levels)
+    ]
     for row in range(len(dense)):
         nodes = {0: 0.0}
-        for number, layer in enumerate(model.layers):
+        for level in range(layout.n_levels):
             below = {}
             for node, score in nodes.items():
-                for child in range(layer.child_start[node], layer.child_start[node + 1]):
-                    margin = margins[number][row, child]
+                for child in range(*layout.children(level, node)):
+                    margin = margins[level][row, child]
                     if model.settings.score == "sigmoid":
                         own = -np.log1p(np.exp(-margin))
                     else:
                         own = -(max(1 - margin, 0) ** 3)
                     below[child] = score + own
-            width = k if number == len(model.layers) - 1 else beam
+            width = k if level == layout.n_levels - 1 else beam
             nodes = dict(sorted(below.items(), key=lambda item: (-item[1], item[0]))[:width])
         answers.append({int(model.order[node]): score for node, score in nodes.items()})
     return answers
@@ -81,7 +100,16 @@ def reference_rank(model, features, k, beam):
 @pytest.mark.parametrize("score", ["l3_hinge", "sigmoid"])
 @pytest.mark.parametrize(("k", "beam"), [(5, 2), (1, 1), (50, 50), (3, 100)])
 def test_search_agrees_with_whole_matrices(data, score, k, beam):
-    settings = TreeSettings(branching=2, max_leaf=4, score=score)
+    check_search(data, TreeSettings(branching=2, max_leaf=4, score=score), k, beam)
+
+
+@pytest.mark.parametrize("max_leaf", [5, 40, 256])
+def test_search_of_wide_trees(max_leaf):
+    data = make_data(n=600, dimension=150, n_labels=300)
+    check_search(data, TreeSettings(max_leaf=max_leaf, threshold=0.2), k=20, beam=4)
+
+
+def check_search(data, settings, k, beam):
     model = LabelTree.fit(*data, settings=settings)
     expected = reference_rank(model, data[0], k, beam)
     found = model.predict(data[0], k=k, beam=beam)
@@ -111,26 +139,24 @@ def test_rankers_agree_with_linear_svc(data, loss):
     )
     model = LabelTree.fit(features, labels, settings=settings)
     dense, by_position = features.toarray(), labels.toarray()[:, model.order]
-    starts = [np.arange(model.n_labels + 1)]  # where the labels of each node begin
-    for layer in reversed(model.layers):
-        starts.insert(0, starts[0][layer.child_start])
+    layout = model.layout
+    place = np.argsort(model.order)  # of each label in the tree's order
     checked = 0
-    for level, layer in enumerate(model.layers):
-        weights = dense_weights(layer, model.dimension)
-        for node in range(len(layer.child_start) - 1):
-            first, last = starts[level][node : node + 2]
-            rows = by_position[:, first:last].any(axis=1)
-            for child in range(layer.child_start[node], layer.child_start[node + 1]):
-                span = slice(*starts[level + 1][child : child + 2])
-                target = by_position[rows][:, span].any(axis=1)
+    for level in range(layout.n_levels):
+        weights = dense_weights(layout, level, model.dimension)
+        for node in range(layout.n_nodes(level)):
+            below = place[node_labels(model, level, node)]
+            rows = by_position[:, below].any(axis=1)
+            for child in range(*layout.children(level, node)):
+                below = place[node_labels(model, level + 1, child)]
+                target = by_position[rows][:, below].any(axis=1)
                 if target.all() or not target.any():
                     continue
                 coefficients, intercept = reference_ranker(dense[rows], target, loss)
-                limit = max(
-                    0.02, 1.5 * float(layer.scale[child])
-                )  # 8 bits, and hinge has flat places
+                scale = float(layout.scale[layout.level_start[level] + child])
+                limit = max(0.02, 1.5 * scale)  # 8 bits, and hinge has flat places
                 assert weights[:, child] == pytest.approx(coefficients, abs=limit)
-                assert layer.bias[child] == pytest.approx(intercept, abs=0.03)
+                assert level_bias(layout, level)[child] == pytest.approx(intercept, abs=0.03)
                 checked += 1
     assert checked > 20
 
@@ -142,8 +168,8 @@ def test_weights_and_soft_targets():
     soft = labels.copy()
     soft.data = np.where(rng.random(soft.nnz) < 0.3, 0.5, 1.0).astype(np.float32)
     model = LabelTree.fit(features, soft, settings=SMALL, weights=weights)
-    (layer,) = model.layers
-    found = dense_weights(layer, model.dimension)
+    assert model.layout.n_levels == 1
+    found = dense_weights(model.layout, 0, model.dimension)
     for column, label in enumerate(model.order):
         target = labels[:, [label]].toarray()[:, 0] > 0
         cost = weights * np.where(target, soft[:, [label]].toarray()[:, 0], 1)
@@ -151,13 +177,13 @@ def test_weights_and_soft_targets():
             features.toarray(), target, "squared_hinge", cost
         )
         assert found[:, column] == pytest.approx(coefficients, abs=0.02)
-        assert layer.bias[column] == pytest.approx(intercept, abs=0.02)
+        assert model.layout.bias[column] == pytest.approx(intercept, abs=0.02)
 
 
 def test_label_vectors(data):
     features, labels = data
     with ThreadPoolExecutor(2) as pool:
-        found = label_vectors(features, labels, pool)
+        found = label_vectors(check_features(features), labels, pool)
     expected = normalize((normalize(labels).T @ features).toarray())
     assert found.toarray() == pytest.approx(expected, abs=1e-5)
 
@@ -219,7 +245,7 @@ def test_disk_round_trip_and_damage(data, tmp_path):
     copy = LabelTree.from_disk(tmp_path / "tree")
     assert copy.settings == model.settings
     assert (copy.predict(data[0]) != model.predict(data[0])).nnz == 0
-    path = tmp_path / "tree" / "layer0.entries.npy"
+    path = tmp_path / "tree" / "words.npy"
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
     path.write_bytes(content)
@@ -255,6 +281,11 @@ def test_bad_input(data):
     with pytest.raises(ValueError, match="at least 1"):
         model.predict(features, k=0)
     assert model.predict(features[:0]).shape == (0, 17)
+    for name, value in (("indices", 60), ("indices", -1), ("indptr", 10**6)):
+        broken = features.copy()
+        getattr(broken, name)[-1] = value
+        with pytest.raises(ValueError, match="point outside"):
+            model.predict(broken)
 
 
 def test_labels_without_instances_are_counted():
@@ -277,7 +308,7 @@ def test_explanations_are_exact(data):
         narrow = set(model.predict(query, k=17, beam=1).indices.tolist())
         for label in range(17):
             steps, lost_at = explain(model, query, label, beam=1)
-            assert len(steps) == len(model.layers)
+            assert len(steps) == model.layout.n_levels
             assert steps[-1].score == pytest.approx(score_of[label], rel=1e-3)
             for step in steps:
                 assert step.bias + step.contributions.sum() == pytest.approx(step.margin, abs=1e-4)
@@ -295,7 +326,7 @@ def test_nodes_and_their_features(data):
             assert label in node_labels(model, level, node)
         assert node_labels(model, len(path) - 1, path[-1]).tolist() == [label]
         for level, node in enumerate(path[1:], 1):
-            weights = dense_weights(model.layers[level - 1], model.dimension)[:, node]
+            weights = dense_weights(model.layout, level - 1, model.dimension)[:, node]
             found = strongest_features(model, level, node, 5)
             best = np.argsort(-weights, kind="stable")[:5]
             assert [value for _, value in found] == pytest.approx(weights[best].tolist(), abs=1e-5)
@@ -309,3 +340,31 @@ def test_nodes_and_their_features(data):
 def test_bad_settings(name, value):
     with pytest.raises(ValueError, match=name):
         TreeSettings(**{name: value})
+
+
+def test_lanes_agree_with_plain_loops():
+    rng = np.random.default_rng(0)
+    table = rng.random((50, 16), dtype=np.float32)
+    indices = rng.integers(0, 50, 30).astype(np.uint32)
+    data = rng.random(30, dtype=np.float32)
+    row = rng.random(16, dtype=np.float32)
+    add_products, add_multiples = make_lane_functions(16)
+
+    @numba.njit
+    def products(table, indices, data, start, end, sums):
+        add_products(table, indices, data, start, end, sums)
+
+    @numba.njit
+    def multiples(table, indices, data, start, end, steps):
+        add_multiples(table, indices, data, start, end, steps)
+
+    for start, end in ((0, 30), (3, 4), (7, 7)):
+        sums = row.copy()
+        products(table.ravel(), indices, data, start, end, sums)
+        expected = row + data[start:end] @ table[indices[start:end]]
+        assert sums == pytest.approx(expected, rel=1e-5)
+        found, plain = table.copy(), table.copy()
+        multiples(found.ravel(), indices, data, start, end, row)
+        for i in range(start, end):
+            plain[indices[i]] += data[i] * row
+        assert found == pytest.approx(plain, rel=1e-5)

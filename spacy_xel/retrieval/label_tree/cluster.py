@@ -4,11 +4,13 @@ import math
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from scipy import sparse
 
 from spacy_xel.progress import progress
+from spacy_xel.retrieval.label_tree.inputs import Rows
 from spacy_xel.types import Int32Array, Int64Array
 
 _BLOCKS = 32
@@ -26,12 +28,10 @@ class Tree:
     order: Int32Array
     bounds: list[Int64Array]
 
-    def children(self, level: int, node: int) -> Int64Array:
-        """Return the bounds of a node's children."""
-        start, end = self.bounds[level][node : node + 2]
-        below = self.bounds[level + 1]
-        first, last = np.searchsorted(below, [start, end])
-        return below[first : last + 1]
+    def all_children(self, level: int) -> list[Int64Array]:
+        """Return per node of a level the bounds of its children."""
+        starts, below = self.child_starts(level), self.bounds[level + 1]
+        return [below[first : last + 1] for first, last in pairwise(starts)]
 
     def child_starts(self, level: int) -> Int32Array:
         """Return where the children of each node of a level begin among the next level's nodes."""
@@ -39,7 +39,7 @@ class Tree:
 
 
 def label_vectors(
-    features: sparse.csr_matrix, labels: sparse.csr_matrix, pool: ThreadPoolExecutor
+    features: Rows, labels: sparse.csr_matrix, pool: ThreadPoolExecutor
 ) -> sparse.csr_matrix:
     """Return a unit vector per label: the sum of its instances (PIFA, XMRED eq. 2).
 
@@ -51,7 +51,7 @@ def label_vectors(
     n_labels, dimension = labels.shape[1], features.shape[1]
     label_ptr = by_label.indptr.astype(np.int64)
     rows = by_label.indices.astype(np.int32)
-    indptr = features.indptr.astype(np.int64)
+    indptr = features.indptr
     row_weight = (1 / np.sqrt(np.maximum(np.diff(labels.indptr), 1))).astype(np.float32)
     row_lengths = np.concatenate([[0], np.cumsum(np.diff(indptr)[rows])])
     edges = np.searchsorted(label_ptr, np.linspace(0, label_ptr[-1], _BLOCKS + 1))

@@ -1,6 +1,5 @@
 """The label tree for anybody with a sparse matrix: fit, predict, save, load (XMRED section 2)."""
 
-import warnings
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,15 +9,21 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from spacy_xel.errors import Errors, Warnings
+from spacy_xel.errors import Errors
 from spacy_xel.retrieval.label_tree.cluster import Tree, build_tree, label_vectors
-from spacy_xel.retrieval.label_tree.layer import LAYER_ARRAYS, Layer
+from spacy_xel.retrieval.label_tree.inputs import (
+    Rows,
+    check_features,
+    check_labels,
+    check_weights,
+)
+from spacy_xel.retrieval.label_tree.layout import LAYOUT_ARRAYS, Layout
 from spacy_xel.retrieval.label_tree.rankers import RankerTrainer, rows_by_node
 from spacy_xel.retrieval.label_tree.settings import TreeSettings
 from spacy_xel.storage import load_array, new_folder, read_manifest, verify_files, write_manifest
 from spacy_xel.types import Float32Array, Int32Array
 
-TREE_FORMAT = "spacy-xel-label-tree-1"
+TREE_FORMAT = "spacy-xel-label-tree-2"
 DEFAULT_THREADS = 2
 _BLOCK = 256  # rows that a thread takes at a time
 _KINDS = {"l3_hinge": 0, "sigmoid": 1}
@@ -37,16 +42,16 @@ class LabelTree:
 
     settings (TreeSettings): How it was made.
     order (int32[n_labels]): The labels in the order of the tree's leaves.
-    layers (list[Layer]): From the root down.
+    layout (Layout): The rankers.
     dimension (int): The number of features.
     """
 
     def __init__(
-        self, settings: TreeSettings, order: Int32Array, layers: list[Layer], dimension: int
+        self, settings: TreeSettings, order: Int32Array, layout: Layout, dimension: int
     ) -> None:
         self.settings = settings
         self.order = order
-        self.layers = layers
+        self.layout = layout
         self.dimension = dimension
 
     @property
@@ -74,29 +79,32 @@ class LabelTree:
         threads (int): The result does not depend on it.
         """
         settings = settings or TreeSettings()
-        features = check_features(features)
-        labels = _check_labels(labels, features.shape[0])
-        weights = _check_weights(weights, features.shape[0])
+        rows = check_features(features)
+        labels = check_labels(labels, rows.shape[0])
+        weights = check_weights(weights, rows.shape[0])
         with ThreadPoolExecutor(max_workers=threads) as pool:
             if tree is None:
                 tree = build_tree(
-                    label_vectors(features, labels, pool),
+                    label_vectors(rows, labels, pool),
                     branching=settings.branching,
                     max_leaf=settings.max_leaf,
                     iterations=settings.cluster_iterations,
                     seed=settings.seed,
                     pool=pool,
                 )
-            trainer = RankerTrainer(features, labels, weights, tree, settings, pool)
-            model = cls(settings, tree.order, [], features.shape[1])
-            for level in range(len(tree.bounds) - 1):
-                confused = None
-                if settings.negatives == "tfn+man" and level > 0:
-                    beam = model.search(features, width=10, threads=threads)
-                    n_nodes = len(tree.bounds[level]) - 1
-                    confused = rows_by_node(beam.nodes, beam.counts, n_nodes)
-                model.layers.append(trainer.train_level(level, confused))
-        return model
+            trainer = RankerTrainer(rows, labels, weights, tree, settings, pool)
+            dimension = rows.shape[1]
+            n_levels = len(tree.bounds) - 1
+            if settings.negatives == "tfn":
+                levels = trainer.train(range(n_levels))
+                return cls(settings, tree.order, Layout.from_levels(levels, dimension), dimension)
+            levels = trainer.train([0])
+            for level in range(1, n_levels):
+                above = cls(settings, tree.order, Layout.from_levels(levels, dimension), dimension)
+                beam = above.search(rows, width=10, threads=threads)
+                confused = rows_by_node(beam.nodes, beam.counts, len(tree.bounds[level]) - 1)
+                levels += trainer.train([level], confused)
+        return cls(settings, tree.order, Layout.from_levels(levels, dimension), dimension)
 
     def predict(
         self,
@@ -130,60 +138,66 @@ class LabelTree:
         """Return the k best labels per row as arrays; scores are logarithms."""
         if k < 1 or beam < 1:
             raise ValueError(Errors.XE001.format(value=min(k, beam)))
-        features = check_features(features, self.dimension)
-        best = self.search(features, width=beam, last_width=k, threads=threads)
-        # A query without a known feature would get the same answer as any other.
-        counts = np.where(np.diff(features.indptr) > 0, best.counts, 0).astype(np.int32)
-        return Beam(self.order[best.nodes], best.scores, counts)
+        rows = check_features(features, self.dimension)
+        best = self.search(rows, width=beam, last_width=k, threads=threads)
+        return Beam(self.order[best.nodes], best.scores, best.counts)
 
     def search(
         self,
-        features: sparse.csr_matrix,
+        rows: Rows,
         *,
         width: int,
         last_width: int | None = None,
+        n_levels: int | None = None,
         threads: int = DEFAULT_THREADS,
     ) -> Beam:
-        """Return the best nodes of the lowest level per row."""
-        n_rows = features.shape[0]
-        current = _new_beam(n_rows, 1)
-        current.nodes[:] = 0
-        current.scores[:] = 0
-        current.counts[:] = 1
-        beams = [current]
-        for number, layer in enumerate(self.layers):
-            is_last = number == len(self.layers) - 1
-            wide = last_width if is_last and last_width is not None else width
-            beams.append(_new_beam(n_rows, min(wide, layer.n_children)))
+        """Return the best nodes of the lowest level per row.
+
+        rows (Rows): Queries.
+        width, last_width (int): How many nodes to keep on each level, and on the last.
+        n_levels (int): How far to go down, by default to the labels.
+        """
+        from spacy_xel.retrieval.label_tree.search_kernels import search
+
+        n_levels = n_levels or self.layout.n_levels
+        last_width = min(last_width or width, self.layout.n_nodes(n_levels))
+        n_rows = rows.shape[0]
+        found = Beam(
+            np.zeros((n_rows, last_width), dtype=np.int32),
+            np.full((n_rows, last_width), -np.inf, dtype=np.float32),
+            np.zeros(n_rows, dtype=np.int32),
+        )
+        layout = self.layout
+
+        def run(first: int) -> None:
+            search(
+                first, min(first + _BLOCK, n_rows),
+                rows.indptr, rows.indices, rows.data, n_levels, self.dimension,
+                layout.level_start, layout.child_start, layout.bias, layout.scale,
+                layout.pair_start, layout.pair_node, layout.pair_size, layout.word_start,
+                layout.words, _KINDS[self.settings.score], width, last_width, *found,
+            )  # fmt: skip
+
         blocks = range(0, n_rows, _BLOCK)
         if threads == 1 or len(blocks) <= 1:
             for first in blocks:
-                self._search_block(features, beams, first, min(first + _BLOCK, n_rows))
-            return beams[-1]
-        with ThreadPoolExecutor(max_workers=threads) as pool:
-            run = lambda first: self._search_block(  # noqa: E731
-                features, beams, first, min(first + _BLOCK, n_rows)
-            )
-            list(pool.map(run, blocks))
-        return beams[-1]
+                run(first)
+        else:
+            with ThreadPoolExecutor(max_workers=threads) as pool:
+                list(pool.map(run, blocks))
+        return found
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return all arrays by name."""
-        arrays: dict[str, npt.NDArray[Any]] = {"order": self.order}
-        for number, layer in enumerate(self.layers):
-            arrays |= {f"layer{number}.{name}": a for name, a in layer.arrays().items()}
-        return arrays
+        return {"order": self.order, **self.layout.arrays()}
 
     @classmethod
     def from_arrays(
         cls, settings: TreeSettings, arrays: Mapping[str, npt.NDArray[Any]], dimension: int
     ) -> "LabelTree":
         """Make a tree of what arrays() returned."""
-        layers: list[Layer] = []
-        while f"layer{len(layers)}.bias" in arrays:
-            prefix = f"layer{len(layers)}"
-            layers.append(Layer(**{name: arrays[f"{prefix}.{name}"] for name in LAYER_ARRAYS}))
-        return cls(settings, arrays["order"], layers, dimension)
+        layout = Layout(**{name: arrays[name] for name in LAYOUT_ARRAYS})
+        return cls(settings, arrays["order"], layout, dimension)
 
     def to_disk(self, path: str | Path) -> None:
         """Write the tree into a folder, whole or not at all."""
@@ -210,62 +224,3 @@ class LabelTree:
         arrays = {Path(name).stem: load_array(folder / name) for name in manifest["files"]}
         settings = TreeSettings(**manifest["settings"])
         return cls.from_arrays(settings, arrays, manifest["dimension"])
-
-    def _search_block(
-        self, features: sparse.csr_matrix, beams: list[Beam], first: int, last: int
-    ) -> None:
-        from spacy_xel.retrieval.label_tree.search_kernels import search_layer
-
-        kind = _KINDS[self.settings.score]
-        for layer, above, below in zip(self.layers, beams, beams[1:], strict=False):
-            search_layer(
-                first, last, features.indptr, features.indices, features.data,
-                above.nodes, above.scores, above.counts,
-                layer.child_start, layer.bias, layer.scale, layer.node_ptr, layer.nodes,
-                layer.entry_starts, layer.entries, kind, below.nodes.shape[1],
-                below.nodes, below.scores, below.counts,
-            )  # fmt: skip
-
-
-def check_features(features: Any, dimension: int | None = None) -> sparse.csr_matrix:
-    """Return features as the one matrix type that the kernels are compiled for."""
-    matrix = sparse.csr_matrix(features, dtype=np.float32)
-    if dimension is not None and matrix.shape[1] != dimension:
-        raise ValueError(Errors.XE028.format(expected=dimension, value=matrix.shape[1]))
-    if matrix.nnz and not (np.isfinite(matrix.data).all() and matrix.data.min() >= 0):
-        raise ValueError(Errors.XE029)
-    if not matrix.has_canonical_format:
-        matrix = matrix.copy()
-        matrix.sum_duplicates()
-    matrix.indices = matrix.indices.astype(np.int32, copy=False)
-    matrix.indptr = matrix.indptr.astype(np.int64, copy=False)
-    return matrix
-
-
-def _check_labels(labels: Any, n_rows: int) -> sparse.csr_matrix:
-    matrix = sparse.csr_matrix(labels, dtype=np.float32)
-    if matrix.shape[0] != n_rows:
-        raise ValueError(Errors.XE030.format(features=n_rows, labels=matrix.shape[0]))
-    if matrix.shape[1] == 0 or n_rows == 0:
-        raise ValueError(Errors.XE031.format(rows=n_rows, labels=matrix.shape[1]))
-    if matrix.nnz and not ((matrix.data > 0) & (matrix.data <= 1)).all():
-        raise ValueError(Errors.XE032)
-    without = int(np.count_nonzero(np.bincount(matrix.indices, minlength=matrix.shape[1]) == 0))
-    if without:
-        warnings.warn(Warnings.XW003.format(count=without, total=matrix.shape[1]), stacklevel=3)
-    return matrix
-
-
-def _check_weights(weights: Any, n_rows: int) -> Float32Array:
-    if weights is None:
-        return np.ones(n_rows, dtype=np.float32)
-    array = np.asarray(weights, dtype=np.float32)
-    if array.shape != (n_rows,) or not (np.isfinite(array).all() and (array > 0).all()):
-        raise ValueError(Errors.XE033.format(rows=n_rows))
-    return array
-
-
-def _new_beam(n_rows: int, width: int) -> Beam:
-    nodes = np.zeros((n_rows, width), dtype=np.int32)
-    scores = np.full((n_rows, width), -np.inf, dtype=np.float32)
-    return Beam(nodes, scores, np.zeros(n_rows, dtype=np.int32))

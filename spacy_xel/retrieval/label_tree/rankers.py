@@ -1,18 +1,19 @@
 """Training of a tree's rankers, level by level (XMRED section 2.3)."""
 
 import threading
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from spacy_xel.progress import progress
 from spacy_xel.retrieval.label_tree.cluster import Tree
-from spacy_xel.retrieval.label_tree.layer import Layer, NodeWeights
+from spacy_xel.retrieval.label_tree.inputs import Rows
+from spacy_xel.retrieval.label_tree.layout import Level, NodeWeights
 from spacy_xel.retrieval.label_tree.settings import TreeSettings
-from spacy_xel.types import Float32Array, Int32Array
+from spacy_xel.types import Float32Array, Int32Array, Int64Array
 
 _NONE: Int32Array = np.empty(0, dtype=np.int32)
 
@@ -20,14 +21,14 @@ _NONE: Int32Array = np.empty(0, dtype=np.int32)
 class RankerTrainer:
     """Trains the rankers of a tree's levels.
 
-    features (csr_matrix): Instances.
+    features (Rows): Instances.
     labels (csr_matrix): Their labels; values below 1 are soft targets.
     weights (float32[n]): How much each instance counts.
     """
 
     def __init__(
         self,
-        features: sparse.csr_matrix,
+        features: Rows,
         labels: sparse.csr_matrix,
         weights: Float32Array,
         tree: Tree,
@@ -42,29 +43,40 @@ class RankerTrainer:
         self.label_ptr = by_label.indptr.astype(np.int64)
         self.label_rows = by_label.indices.astype(np.int32)
         self.label_values = by_label.data.astype(np.float32)
-        self.indptr = features.indptr.astype(np.int64)
+        self.indptr = features.indptr
         self.indices, self.data = features.indices, features.data
         self.row_cost = (settings.cost * weights).astype(np.float32)
         self._scratch = threading.local()
 
-    def train_level(self, level: int, confused: list[Int32Array] | None = None) -> Layer:
-        """Train the rankers of a level's nodes.
+    def train(self, levels: Sequence[int], confused: list[Int32Array] | None = None) -> list[Level]:
+        """Train the rankers of the nodes of some levels.
 
         confused (list of int32[:]): Per node, more instances to learn from as negatives.
         """
-        n_nodes = len(self.tree.bounds[level]) - 1
-        bounds = [self.tree.children(level, node) for node in range(n_nodes)]
-        extra = confused or [_NONE] * n_nodes
-        # Largest first, so that no thread is left with a large one at the end.
-        sizes = [self.label_ptr[b[-1]] - self.label_ptr[b[0]] for b in bounds]
-        order = np.argsort(-np.array(sizes), kind="stable").tolist()
-        jobs = self.pool.map(lambda node: self._train_node(bounds[node], extra[node]), order)
-        description = f"Rankers, level {level + 1} of {len(self.tree.bounds) - 1}"
-        trained = dict(zip(order, progress(jobs, description, total=n_nodes), strict=True))
-        nodes = [trained[node] for node in range(n_nodes)]
-        return Layer.from_nodes(self.tree.child_starts(level), nodes, self.dimension)
+        bounds = {level: self.tree.all_children(level) for level in levels}
+        jobs = [(level, node) for level in levels for node in range(len(bounds[level]))]
+        # The most work first, so that no thread is left with a lot of it at the end.
+        work = [self._rows_times_children(bounds[level][node]) for level, node in jobs]
+        jobs = [jobs[i] for i in np.argsort(-np.array(work), kind="stable").tolist()]
 
-    def _train_node(self, bounds: npt.NDArray[np.int64], extra: Int32Array) -> NodeWeights:
+        def run(job: tuple[int, int]) -> NodeWeights:
+            level, node = job
+            return self._train_node(bounds[level][node], confused[node] if confused else _NONE)
+
+        bar = progress(self.pool.map(run, jobs), "Rankers", total=len(jobs))
+        trained = dict(zip(jobs, bar, strict=True))
+        return [
+            Level(
+                self.tree.child_starts(level),
+                [trained.pop((level, node)) for node in range(len(bounds[level]))],
+            )
+            for level in levels
+        ]
+
+    def _rows_times_children(self, bounds: Int64Array) -> int:
+        return int(self.label_ptr[bounds[-1]] - self.label_ptr[bounds[0]]) * len(bounds)
+
+    def _train_node(self, bounds: Int64Array, extra: Int32Array) -> NodeWeights:
         from spacy_xel.retrieval.label_tree.ranker_kernels import train_node
 
         if not hasattr(self._scratch, "row_slot"):

@@ -1,81 +1,95 @@
 """Compiled beam search through a label tree, and the layout of weights that it reads.
 
-Weights of a layer lie feature by feature; per feature, the nodes that have weights for it are
-sorted, and a node's weights for its children lie side by side as 8-bit numbers with a scale per
-child. So one look at a feature serves all children of all nodes in the beam.
+One look at a feature serves all children of all nodes in the beam. The weights of millions of
+labels are in no cache: what will be read is asked for first, then read. Layout says what lies
+where.
 """
 
 import numba
 import numpy as np
 
+from spacy_xel.retrieval.label_tree.lanes import prefetch
+from spacy_xel.retrieval.label_tree.layout import PAIR_BLOCK
+
+_PAIR_BLOCK = np.uint64(PAIR_BLOCK)
 _ZERO = np.float32(0.0)
 _ONE = np.float32(1.0)
-_LOWEST = np.float32(-np.inf)
 L3_HINGE, SIGMOID = 0, 1
+SOUND, UNSORTED, NOT_A_FEATURE, BROKEN = 0, 1, 2, 3
 
 
 @numba.njit(cache=True, nogil=True)
-def pack(child, value):
-    """Return a weight as 16 bits: the number of the child below, its 8-bit value above."""
-    return np.uint16(((value & 255) << 8) | child)
+def check_rows(indptr, indices, data, n_columns):
+    """Return what is wrong with a CSR matrix, the worst of it."""
+    size = min(indices.shape[0], data.shape[0])
+    if indptr.shape[0] == 0 or indptr[0] != 0:
+        return BROKEN
+    worst = SOUND
+    for row in range(indptr.shape[0] - 1):
+        if indptr[row + 1] < indptr[row] or indptr[row + 1] > size:
+            return BROKEN
+        last = -1
+        for p in range(indptr[row], indptr[row + 1]):
+            if indices[p] < 0 or indices[p] >= n_columns:
+                return BROKEN
+            if not (data[p] >= _ZERO and data[p] < np.inf):
+                worst = NOT_A_FEATURE
+            if indices[p] <= last:
+                worst = max(worst, UNSORTED)
+            last = indices[p]
+    return worst
 
 
 @numba.njit(cache=True, nogil=True)
-def packed_child(entry):
-    return np.int64(entry & np.uint16(255))
+def count_pairs(features, sizes, next_pair, next_word):
+    """Add a node's pairs and words to the counts per feature, one place further on."""
+    for i in range(features.shape[0]):
+        next_pair[features[i] + 1] += 1
+        next_word[features[i] + 1] += sizes[i]
 
 
 @numba.njit(cache=True, nogil=True)
-def packed_value(entry):
-    return np.float32(np.int8(entry >> np.uint16(8)))
+def fill_pairs(
+    node, features, sizes, node_words, next_pair, next_word, pair_node, pair_size, words
+):
+    """Write a node's pairs and words where its features have theirs, and move on from there."""
+    place = 0
+    for i in range(features.shape[0]):
+        feature = features[i]
+        pair, word = next_pair[feature], next_word[feature]
+        pair_node[pair] = node
+        pair_size[pair] = sizes[i] - 1
+        for j in range(sizes[i]):
+            words[word + j] = node_words[place + j]
+        place += sizes[i]
+        next_pair[feature] = pair + 1
+        next_word[feature] = word + sizes[i]
 
 
 @numba.njit(cache=True, nogil=True)
-def count_layer(node_of, feature, node_ptr, entry_ptr):
-    """Count nodes and entries per feature; all arrays sorted by node, then feature.
-
-    node_ptr, entry_ptr (int64[dim + 1]): The answer, not yet summed.
-    """
-    for i in range(feature.shape[0]):
-        entry_ptr[feature[i] + 1] += 1
-        if i == 0 or feature[i] != feature[i - 1] or node_of[i] != node_of[i - 1]:
-            node_ptr[feature[i] + 1] += 1
-
-
-@numba.njit(cache=True, nogil=True)
-def fill_layer(
-    node_of, child, feature, value, child_start, scale, node_next, entry_next,
-    nodes, entry_starts, entries,
-):  # fmt: skip
-    """Write a layer's weights feature by feature.
-
-    node_next, entry_next (int64[dim]): Where each feature's nodes and entries begin; changed.
-    nodes (uint32[:]), entry_starts (uint32[:]), entries (uint16[:]): The answer.
-    """
-    for i in range(feature.shape[0]):
-        f = feature[i]
-        if i == 0 or feature[i] != feature[i - 1] or node_of[i] != node_of[i - 1]:
-            nodes[node_next[f]] = node_of[i]
-            entry_starts[node_next[f]] = entry_next[f]
-            node_next[f] += 1
-        column = child_start[node_of[i]] + child[i]
-        quantized = np.int32(np.rint(value[i] / scale[column]))
-        entries[entry_next[f]] = pack(np.int32(child[i]), quantized)
-        entry_next[f] += 1
-
-
-@numba.njit(cache=True, nogil=True)
-def find_node(nodes, first, last, node):
-    """Return the first place in nodes[first:last], sorted, that is not smaller than node."""
+def find_pair(pair_node, first, last, node):
+    """Return the first place in pair_node[first:last], sorted, that is not below node."""
     length = last - first
-    while length > 0:
+    while length > 1:
         half = length >> 1
-        if nodes[first + half] < node:
-            first += half + 1
-            length -= half + 1
-        else:
-            length = half
+        # Without a branch, which would be guessed wrong half of the time.
+        first = first + half if pair_node[first + half - 1] < node else first
+        length -= half
+    if length == 1 and pair_node[first] < node:
+        first += 1
     return first
+
+
+@numba.njit(cache=True, nogil=True)
+def first_word(pair_size, word_start, pair):
+    """Return where a pair's words begin."""
+    block = np.uint64(pair) // _PAIR_BLOCK
+    within = np.uint64(pair) % _PAIR_BLOCK
+    first = block * _PAIR_BLOCK
+    before = np.int32(0)
+    for i in range(_PAIR_BLOCK):  # all, so that it takes a few vector instructions
+        before += np.int32(pair_size[first + i]) * np.int32(i < within)
+    return np.int64(word_start[block]) + np.int64(before) + np.int64(within)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -90,14 +104,34 @@ def sort_beam(nodes, scores, count):
 
 
 @numba.njit(cache=True, nogil=True)
-def log_score(margin, kind):
-    """Return the logarithm of a node's own score: sigmoid (XMRED eq. 6), or PECOS's l3-hinge."""
+def best_first(scores, count, order):
+    """Return the places of the first scores in descending order; order is where to put them."""
+    for i in range(count):
+        place = i
+        while place > 0 and scores[order[place - 1]] < scores[i]:
+            order[place] = order[place - 1]
+            place -= 1
+        order[place] = i
+    return order[:count]
+
+
+@numba.njit(cache=True, nogil=True)
+def score_children(margins, bias, scale, parent_score, kind, scores):
+    """Compute the scores of a node's children: the parent's, times sigmoid or PECOS's l3-hinge.
+
+    margins (float32[n]): Without scale and bias.
+    scores (float32[:]): The answer; all scores are logarithms (XMRED eq. 6).
+    """
     if kind == SIGMOID:
-        if margin > _ZERO:
-            return -np.log1p(np.exp(-margin))
-        return margin - np.log1p(np.exp(margin))
-    below = max(_ONE - margin, _ZERO)
-    return -below * below * below
+        for i in range(margins.shape[0]):
+            margin = margins[i] * scale[i] + bias[i]
+            loss = np.log1p(np.exp(-abs(margin))) - min(margin, _ZERO)
+            scores[i] = parent_score - loss
+    else:
+        for i in range(margins.shape[0]):
+            below = _ONE - (margins[i] * scale[i] + bias[i])
+            below = below if below > _ZERO else _ZERO
+            scores[i] = parent_score - below * below * below
 
 
 @numba.njit(cache=True, nogil=True)
@@ -120,54 +154,149 @@ def insert_best(nodes, scores, count, limit, node, score):
 
 
 @numba.njit(cache=True, nogil=True)
-def search_layer(
-    first_row, last_row, indptr, indices, data,
-    beam_nodes, beam_scores, beam_counts,
-    child_start, bias, scale, node_ptr, nodes, entry_starts, entries,
-    kind, limit, out_nodes, out_scores, out_counts,
+def find_hits(
+    indices, data, start, end, first_feature, beam, count, first_node, n_nodes,
+    pair_start, pair_node, pair_size, word_start, hit_pair, hit_place, hit_value, runs,
 ):  # fmt: skip
-    """Go one level down: from the nodes in each row's beam to the best of their children.
+    """Find the pairs of a query's features with the nodes of its beam; return their number.
+
+    beam (int64[:]), count: Nodes, sorted; first_node is the first of the n_nodes of their level.
+    hit_pair (int64[:]), hit_place (int64[:]), hit_value (float32[:]): The answer: pairs, the
+        node's places in the beam, and the features' values.
+    runs (int64[3, :]): Scratch: where each feature's pairs begin and end, and its place.
+    """
+    n_runs = 0
+    for p in range(start, end):
+        feature = first_feature + np.int64(indices[p])
+        first, last = np.int64(pair_start[feature]), np.int64(pair_start[feature + 1])
+        if first < last:
+            runs[0, n_runs], runs[1, n_runs], runs[2, n_runs] = first, last, p
+            n_runs += 1
+            prefetch(pair_node, first)
+            prefetch(pair_node, first + (last - first) // 2)
+    hits = 0
+    for run in range(n_runs):
+        first, last, value = runs[0, run], runs[1, run], data[runs[2, run]]
+        start, absent = first, n_nodes - (last - first)
+        for i in range(count):
+            node = beam[i] - first_node
+            # No more nodes are missing before this one than are missing in all.
+            first = max(first, min(start + node - absent, last))
+            first = find_pair(pair_node, first, min(start + node + 1, last), node)
+            if first == last:
+                break
+            prefetch(pair_size, first)
+            prefetch(word_start, first // PAIR_BLOCK)
+            hit_pair[hits], hit_place[hits], hit_value[hits] = first, i, value
+            is_hit = pair_node[first] == node
+            hits += int(is_hit)
+            first += int(is_hit)
+    return hits
+
+
+@numba.njit(cache=True, nogil=True)
+def add_hits(
+    hits, hit_pair, hit_place, hit_value, hit_word, offsets, pair_size, word_start, words, margins
+):
+    """Add the weights of hits, times the features' values, to the margins.
+
+    offsets (int64[:]): Where the margins of each node of the beam begin.
+    hit_word (int64[:]): Scratch.
+    """
+    for hit in range(hits):
+        hit_word[hit] = first_word(pair_size, word_start, hit_pair[hit])
+        prefetch(words, hit_word[hit])
+    weights = words.view(np.int8)
+    for hit in range(hits):
+        value, first = hit_value[hit], hit_word[hit]
+        offset = offsets[hit_place[hit]]
+        n_children = offsets[hit_place[hit] + 1] - offset
+        size = np.int64(pair_size[hit_pair[hit]]) + 1
+        if size == (n_children + 1) // 2:
+            for child in range(n_children):
+                margins[offset + child] += value * np.float32(weights[2 * first + child])
+        else:
+            for word in words[first : first + size]:
+                weight = np.float32(np.int8(word >> np.uint16(8)))
+                margins[offset + np.int64(word & np.uint16(255))] += value * weight
+
+
+@numba.njit(cache=True, nogil=True)
+def search(
+    first_row, last_row, indptr, indices, data, n_levels, dimension,
+    level_start, child_start, bias, scale, pair_start, pair_node, pair_size, word_start, words,
+    kind, width, last_width, out_nodes, out_scores, out_counts,
+):  # fmt: skip
+    """Search the tree for rows of queries, n_levels down.
 
     indptr, indices, data: The queries, CSR.
-    beam_nodes (int32[n, beam]), beam_scores (float32[n, beam]), beam_counts (int32[n]): Where to
-        start; scores are logarithms. The nodes are sorted on the way.
-    out_nodes, out_scores, out_counts: The same for the children, best first.
+    width, last_width (int): How many nodes to keep on each level, and on the last.
+    out_nodes (int32[n, last_width]), out_scores (float32[n, last_width]), out_counts (int32[n]):
+        The answer, zero before; best first, numbers of nodes within the last level and
+        logarithms of scores.
     """
     widest = 0
     for node in range(child_start.shape[0] - 1):
         widest = max(widest, child_start[node + 1] - child_start[node])
-    margins = np.empty(beam_nodes.shape[1] * widest, dtype=np.float32)
-    offsets = np.empty(beam_nodes.shape[1] + 1, dtype=np.int64)
+    longest = 0
     for row in range(first_row, last_row):
-        beam, scores, count = beam_nodes[row], beam_scores[row], beam_counts[row]
-        sort_beam(beam, scores, count)
-        offsets[0] = 0
-        for i in range(count):
-            offsets[i + 1] = offsets[i] + child_start[beam[i] + 1] - child_start[beam[i]]
-        margins[: offsets[count]] = _ZERO
-        for p in range(indptr[row], indptr[row + 1]):
-            feature = np.int64(indices[p])
-            first, last = np.int64(node_ptr[feature]), np.int64(node_ptr[feature + 1])
-            value = data[p]
+        longest = max(longest, indptr[row + 1] - indptr[row])
+    room = max(width, last_width)
+    beam, beam_scores = np.empty(room, np.int64), np.empty(room, np.float32)
+    best, best_scores = np.empty(room, np.int64), np.empty(room, np.float32)
+    order = np.empty(room, np.int64)
+    offsets = np.empty(room + 1, np.int64)
+    margins = np.empty(width * widest, np.float32)
+    scores = np.empty(widest, np.float32)
+    runs = np.empty((3, longest), np.int64)
+    hit_pair = np.empty(longest * width + 1, np.int64)
+    hit_place = np.empty(longest * width + 1, np.int64)
+    hit_value = np.empty(longest * width + 1, np.float32)
+    hit_word = np.empty(longest * width, np.int64)
+    for row in range(first_row, last_row):
+        if indptr[row] == indptr[row + 1]:
+            continue  # it would get the same answer as any other without a known feature
+        count = 1
+        beam[0], beam_scores[0] = -1, _ZERO  # the root
+        for level in range(n_levels):
+            sort_beam(beam, beam_scores, count)
+            offsets[0] = 0
             for i in range(count):
-                first = find_node(nodes, first, last, beam[i])
-                if first >= last:
-                    break
-                if nodes[first] == beam[i]:
-                    start, end = np.int64(entry_starts[first]), np.int64(entry_starts[first + 1])
-                    for e in range(start, end):
-                        entry = entries[e]
-                        margins[offsets[i] + packed_child(entry)] += value * packed_value(entry)
-                    first += 1
-        found = 0
+                n_children = child_start[beam[i] + 2] - child_start[beam[i] + 1]
+                offsets[i + 1] = offsets[i] + n_children
+            margins[: offsets[count]] = _ZERO
+            first_node = level_start[level - 1] if level > 0 else np.int64(-1)
+            n_nodes = level_start[level] - first_node if level > 0 else np.int64(1)
+            hits = find_hits(
+                indices, data, indptr[row], indptr[row + 1], level * dimension,
+                beam, count, first_node, n_nodes,
+                pair_start, pair_node, pair_size, word_start, hit_pair, hit_place, hit_value, runs,
+            )  # fmt: skip
+            add_hits(
+                hits, hit_pair, hit_place, hit_value, hit_word, offsets,
+                pair_size, word_start, words, margins,
+            )  # fmt: skip
+            limit = last_width if level == n_levels - 1 else width
+            found = 0
+            for i in best_first(beam_scores, count, order):
+                if found == limit and beam_scores[i] < best_scores[limit - 1]:
+                    break  # a child's score is never above its parent's
+                first_child = np.int64(child_start[beam[i] + 1])
+                last_child = np.int64(child_start[beam[i] + 2])
+                score_children(
+                    margins[offsets[i] : offsets[i + 1]],
+                    bias[first_child:last_child], scale[first_child:last_child],
+                    beam_scores[i], kind, scores,
+                )  # fmt: skip
+                for j in range(last_child - first_child):
+                    if found < limit or scores[j] >= best_scores[limit - 1]:
+                        found = insert_best(
+                            best, best_scores, found, limit, first_child + j, scores[j]
+                        )
+            beam, best = best, beam
+            beam_scores, best_scores = best_scores, beam_scores
+            count = found
         for i in range(count):
-            start = child_start[beam[i]]
-            for j in range(offsets[i + 1] - offsets[i]):
-                column = start + j
-                margin = margins[offsets[i] + j] * scale[column] + bias[column]
-                score = scores[i] + log_score(margin, kind)
-                if found < limit or score >= out_scores[row, limit - 1]:
-                    found = insert_best(
-                        out_nodes[row], out_scores[row], found, limit, column, score
-                    )
-        out_counts[row] = found
+            out_nodes[row, i] = beam[i] - level_start[n_levels - 1]
+            out_scores[row, i] = beam_scores[i]
+        out_counts[row] = count
