@@ -1,6 +1,5 @@
 """The one definition of when two names are the same name."""
 
-import re
 import unicodedata
 
 APOSTROPHES = "\u2018\u2019\u201b\u02bc\u02b9\u2032\u00b4\u0060\uff07"
@@ -8,7 +7,6 @@ DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d"
 INVISIBLE = "\u00ad\u200b\u2060\ufeff"  # soft hyphen, zero-width space, word joiner, BOM
 
 TURKIC_LANGUAGES = frozenset({"tr", "az"})
-_ODD_ASCII = re.compile(r"^\s|\s$|\s\s|[^\S ]|`")
 
 
 def normalize_name(text: str, *, fold_case: bool = True, lang: str = "") -> str:
@@ -23,10 +21,8 @@ def normalize_name(text: str, *, fold_case: bool = True, lang: str = "") -> str:
     lang (str): Language code; "tr" and "az" pair I with dotless i.
     RETURNS (str): The normal form.
     """
-    if text.isascii() and lang not in TURKIC_LANGUAGES:
-        folded = text.lower() if fold_case else text
-        if _ODD_ASCII.search(folded) is None:
-            return folded
+    if text.isascii() and "`" not in text and lang not in TURKIC_LANGUAGES:
+        return " ".join((text.lower() if fold_case else text).split())
     # Twice, because folding undoes the normal form of a few characters, and the other way round.
     for _ in range(2):
         text = _fold(unicodedata.normalize("NFKC", _replace_lookalikes(text)), fold_case, lang)

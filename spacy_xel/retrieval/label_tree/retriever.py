@@ -1,7 +1,9 @@
 """The label tree as a retriever: n-grams of mentions and of the knowledge base's own names."""
 
 import json
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from spacy_xel.mentions.abbreviations import spell_out
 from spacy_xel.retrieval.label_tree.model import LabelTree
 from spacy_xel.retrieval.label_tree.settings import TreeSettings
 from spacy_xel.storage import load_array
-from spacy_xel.types import AnnotatedText, CandidateBatch, Entity, Int64Array, Query
+from spacy_xel.types import AnnotatedText, CandidateBatch, Entity, Query
 
 _STORE_FILE = "store.json"
 
@@ -51,113 +53,14 @@ class LabelTreeRetriever:
 
     def initialize(self, kb: XelKnowledgeBase, texts: Iterable[AnnotatedText]) -> None:
         """Learn from the names and descriptions of the knowledge base, and from texts."""
-        instances = [*_kb_instances(kb), *_text_instances(kb, texts)]
-        queries = self._prepare([query for query, _ in instances])
-        self.features = NgramFeatures.fit(queries, self.feature_settings)
-        labels = _label_matrix([rows for _, rows in instances], kb.n_rows)
+        labels = _Labels()
+        queries = chain(_kb_instances(kb, labels), self._text_instances(kb, texts, labels))
+        self.features, vectors = NgramFeatures.fit_transform(queries, self.feature_settings)
         self.store_identity = kb.built.identity
-        vectors = self.features.transform(queries)
-        self.tree = LabelTree.fit(vectors, labels, settings=self.tree_settings)
+        matrix = labels.matrix(kb.n_rows)
+        self.tree = LabelTree.fit(vectors, matrix, settings=self.tree_settings)
 
-    def attach(self, kb: XelKnowledgeBase) -> None:
-        """Check that the rows are those that the tree was fitted to."""
-        if self.tree is not None and kb.built.identity != self.store_identity:
-            raise ValueError(Errors.XE041.format(path=kb.path))
-
-    def __call__(self, queries: Sequence[Query], k: int) -> CandidateBatch:
-        if self.features is None or self.tree is None:
-            raise ValueError(Errors.XE002.format(name="LabelTree"))
-        batch = CandidateBatch.empty(len(queries), k)
-        if not queries:
-            return batch
-        # One thread: components may run in processes that were forked.
-        vectors = self.features.transform(self._prepare(queries))
-        best = self.tree.rank(vectors, k, self.beam, threads=1)
-        width = best.nodes.shape[1]
-        found = np.arange(width) < best.counts[:, None]
-        batch.rows[:, :width][found] = best.nodes[found]
-        batch.scores[:, :width][found] = np.exp(best.scores[found])
-        return batch
-
-    def _prepare(self, queries: Sequence[Query]) -> Sequence[Query]:
-        return spell_out(queries) if self.abbreviations else queries
-
-    def to_disk(self, path: Path) -> None:
-        if self.features is None or self.tree is None:
-            return
-        path.mkdir(parents=True, exist_ok=True)
-        self.tree.to_disk(path / "tree")
-        for name, array in self.features.arrays().items():
-            np.save(path / f"{name}.npy", array)
-        srsly.write_json(path / _STORE_FILE, {"identity": self.store_identity})
-
-    def from_disk(self, path: Path) -> None:
-        self.tree = LabelTree.from_disk(path / "tree")
-        self.store_identity = srsly.read_json(path / _STORE_FILE)["identity"]
-        arrays = {name: load_array(path / f"{name}.npy") for name in FEATURE_ARRAYS}
-        self.features = NgramFeatures.from_arrays(self.feature_settings, arrays)
-
-    def to_bytes(self) -> bytes:
-        if self.features is None or self.tree is None:
-            return b""
-        arrays = {**self.features.arrays(), **self.tree.arrays()}
-        shapes = {name: [array.dtype.str, list(array.shape)] for name, array in arrays.items()}
-        header = {"dimension": self.tree.dimension, "shapes": shapes}
-        header["store"] = self.store_identity
-        data = {name: array.tobytes() for name, array in arrays.items()}
-        return bytes(srsly.msgpack_dumps({"header": json.dumps(header), "data": data}))
-
-    def from_bytes(self, data: bytes) -> None:
-        if not data:
-            return
-        content = srsly.msgpack_loads(data)
-        header = json.loads(content["header"])
-        self.store_identity = header["store"]
-        arrays: dict[str, Any] = {
-            name: np.frombuffer(content["data"][name], dtype=dtype).reshape(shape).copy()
-            for name, (dtype, shape) in header["shapes"].items()
-        }
-        self.features = NgramFeatures.from_arrays(self.feature_settings, arrays)
-        self.tree = LabelTree.from_arrays(self.tree_settings, arrays, header["dimension"])
-
-
-def _kb_instances(kb: XelKnowledgeBase) -> Iterator[tuple[Query, list[int]]]:
-    """Yield an instance per name of an entity, its description as the context (zero-shot)."""
-    for row in kb.rows():
-        for query in kb_queries(kb.entity(row)):
-            yield query, [row]
-
-
-def kb_queries(entity: Entity) -> list[Query]:
-    """Return what a knowledge base itself says of an entity as queries, one per name."""
-    return [
-        Query(f"{name} {entity.description}", 0, len(name))
-        for name in entity.names
-        if normalize_name(name)
-    ]
-
-
-def _text_instances(
-    kb: XelKnowledgeBase, texts: Iterable[AnnotatedText]
-) -> Iterator[tuple[Query, list[int]]]:
-    for text in texts:
-        for mention in text.mentions:
-            rows = [row for row in map(kb.row, mention.kb_ids) if row >= 0]
-            if rows:
-                yield Query(text.text, mention.start, mention.end), rows
-
-
-def _label_matrix(rows: Sequence[Sequence[int]], n_labels: int) -> sparse.csr_matrix:
-    indptr: Int64Array = np.concatenate([[0], np.cumsum([len(r) for r in rows])])
-    indices = np.array([row for instance in rows for row in instance], dtype=np.int32)
-    data = np.ones(len(indices), dtype=np.float32)
-    matrix = sparse.csr_matrix((data, indices, indptr), shape=(len(rows), n_labels))
-    matrix.sum_duplicates()
-    matrix.data[:] = 1
-    return matrix
-
-
-def make_label_tree(
+    def make_label_tree(
     beam: int = 10,
     abbreviations: bool = True,
     features: dict[str, Any] | None = None,
