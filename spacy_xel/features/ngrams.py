@@ -187,8 +187,8 @@ class _Counter:
     def add(self, hashed: Hashes) -> None:
         from spacy_xel.features.ngram_kernels import count_hashes, move_counts, unique_in_rows
 
-        hashes = hashed.hashes.copy()
-        hashes = hashes[: unique_in_rows(hashes, hashed.row_ends)]
+        hashes, row_ends = hashed.hashes.copy(), hashed.row_ends.copy()
+        hashes = hashes[: unique_in_rows(hashes, row_ends)]
         self.total += len(hashed.row_ends)
         needed = 2 * (self.used + len(hashes))
         if needed > len(self.keys):

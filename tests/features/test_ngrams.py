@@ -82,6 +82,18 @@ def test_agrees_with_plain_python(texts, start, length):
             assert dense[i] @ dense[j] == pytest.approx(product, rel=1e-3, abs=1e-5)
 
 
+def test_one_pass_gives_what_two_give():
+    rng = np.random.default_rng(0)
+    texts = [" ".join(rng.choice(WORDS, 6)) for _ in range(9_000)]  # several batches, repeats
+    queries = [Query(text, 2, min(12, len(text))) for text in texts]
+    features, matrix = NgramFeatures.fit_transform(iter(queries), SETTINGS)
+    other = NgramFeatures.fit(queries, SETTINGS)
+    assert other.vocabulary.tolist() == features.vocabulary.tolist()
+    for threads in (1, 2):
+        assert (other.transform(queries, threads=threads) != matrix).nnz == 0
+    assert (features.transform(queries[5_000:5_010]) != matrix[5_000:5_010]).nnz == 0
+
+
 def test_unknown_ngrams_and_min_count():
     queries = [Query("Paris fell", 0, 5), Query("Paris rose", 0, 5)]
     features = NgramFeatures.fit(queries, NgramSettings(min_count=2))
