@@ -114,6 +114,20 @@ def test_tree_show(xel, small_store, linker, tmp_path):
     assert "no fitted label tree" in xel("tree", "show", tmp_path / "alias", code=1)
 
 
+def test_tree_explain(xel, small_store, tmp_path):
+    from tests.contract.test_components import tree_linker
+
+    tree_linker(small_store).to_disk(tmp_path / "nlp")
+    why = xel("tree", "explain", tmp_path / "nlp", "Troy fell.")
+    assert "Troy: Q22647" in why
+    assert "level 1" in why
+    assert '"troy" +' in why
+    assert "Unknown entity" in xel(
+        "tree", "explain", tmp_path / "nlp", "Troy fell.", "--entity", "Q404", code=1
+    )
+
+
+
 def test_spacy_evaluate(linker, tmp_path, write_jsonl, xel):
     from spacy.cli.evaluate import evaluate
 

@@ -36,6 +36,14 @@ class Beam(NamedTuple):
     scores: Float32Array  # (n, width): logarithms
     counts: Int32Array  # (n,): how many there are
 
+    @classmethod
+    def empty(cls, n_rows: int, width: int) -> "Beam":
+        return cls(
+            np.zeros((n_rows, width), dtype=np.int32),
+            np.full((n_rows, width), -np.inf, dtype=np.float32),
+            np.zeros(n_rows, dtype=np.int32),
+        )
+
 
 class LabelTree:
     """A tree of linear rankers over labels.
@@ -121,15 +129,11 @@ class LabelTree:
         beam (int): How many nodes to follow on each level.
         """
         best = self.rank(features, k, beam, threads=threads)
-        kept = np.arange(best.nodes.shape[1]) < best.counts[:, None]
-        indptr = np.concatenate([[0], np.cumsum(best.counts)])
-        shape = (len(best.counts), self.n_labels)
-        scores = np.exp(best.scores[kept])
-        return sparse.csr_matrix((scores, best.nodes[kept], indptr), shape=shape)
+        return answer_matrix(best, self.n_labels)
 
     def rank(
         self,
-        features: sparse.csr_matrix,
+        features: sparse.csr_matrix | Rows,
         k: int = 20,
         beam: int = 10,
         *,
@@ -162,11 +166,7 @@ class LabelTree:
         n_levels = n_levels or self.layout.n_levels
         last_width = min(last_width or width, self.layout.n_nodes(n_levels))
         n_rows = rows.shape[0]
-        found = Beam(
-            np.zeros((n_rows, last_width), dtype=np.int32),
-            np.full((n_rows, last_width), -np.inf, dtype=np.float32),
-            np.zeros(n_rows, dtype=np.int32),
-        )
+        found = Beam.empty(n_rows, last_width)
         layout = self.layout
 
         def run(first: int) -> None:
@@ -224,3 +224,11 @@ class LabelTree:
         arrays = {Path(name).stem: load_array(folder / name) for name in manifest["files"]}
         settings = TreeSettings(**manifest["settings"])
         return cls.from_arrays(settings, arrays, manifest["dimension"])
+
+
+def answer_matrix(best: Beam, n_labels: int) -> sparse.csr_matrix:
+    """Return the best labels per row with their scores, best first."""
+    kept = np.arange(best.nodes.shape[1]) < best.counts[:, None]
+    indptr = np.concatenate([[0], np.cumsum(best.counts)])
+    shape = (len(best.counts), n_labels)
+    return sparse.csr_matrix((np.exp(best.scores[kept]), best.nodes[kept], indptr), shape=shape)

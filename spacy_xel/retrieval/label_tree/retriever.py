@@ -3,6 +3,7 @@
 import json
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -12,16 +13,19 @@ import srsly
 from scipy import sparse
 
 from spacy_xel.errors import Errors
-from spacy_xel.features.ngrams import FEATURE_ARRAYS, NgramFeatures, NgramSettings
+from spacy_xel.features.ngrams import FEATURE_ARRAYS, NgramFeatures, NgramSettings, ngram_names
 from spacy_xel.kb.knowledge_base import XelKnowledgeBase
 from spacy_xel.kb.normalize import normalize_name
 from spacy_xel.mentions.abbreviations import spell_out
-from spacy_xel.retrieval.label_tree.model import LabelTree
+from spacy_xel.retrieval.label_tree.ensemble import LabelTreeEnsemble
+from spacy_xel.retrieval.label_tree.explain import Explanation, explain
 from spacy_xel.retrieval.label_tree.settings import TreeSettings
 from spacy_xel.storage import load_array
 from spacy_xel.types import AnnotatedText, CandidateBatch, Entity, Query
 
 _STORE_FILE = "store.json"
+# Names are short: small weights tell them apart.
+NAME_TREE = TreeSettings(threshold=0.05)
 
 
 class LabelTreeRetriever:
@@ -29,6 +33,7 @@ class LabelTreeRetriever:
 
     features (NgramSettings): How mentions become vectors.
     tree (TreeSettings): How the tree is made.
+    trees (int): How many trees, with different seeds, to ask.
     beam (int): How many nodes to follow on each level.
     abbreviations (bool): Take an abbreviation for what the text says it stands for.
     """
@@ -38,17 +43,19 @@ class LabelTreeRetriever:
         *,
         features: NgramSettings | None = None,
         tree: TreeSettings | None = None,
+        trees: int = 1,
         beam: int = 10,
         abbreviations: bool = True,
     ) -> None:
-        if beam < 1:
-            raise ValueError(Errors.XE001.format(value=beam))
+        if min(beam, trees) < 1:
+            raise ValueError(Errors.XE001.format(value=min(beam, trees)))
         self.feature_settings = features or NgramSettings()
-        self.tree_settings = tree or TreeSettings()
+        self.tree_settings = tree or NAME_TREE
+        self.n_trees = trees
         self.beam = beam
         self.abbreviations = abbreviations
         self.features: NgramFeatures | None = None
-        self.tree: LabelTree | None = None
+        self.trees: LabelTreeEnsemble | None = None
         self.store_identity = ""
 
     def initialize(self, kb: XelKnowledgeBase, texts: Iterable[AnnotatedText]) -> None:
@@ -58,65 +65,89 @@ class LabelTreeRetriever:
         self.features, vectors = NgramFeatures.fit_transform(queries, self.feature_settings)
         self.store_identity = kb.built.identity
         matrix = labels.matrix(kb.n_rows)
-        self.tree = LabelTree.fit(vectors, matrix, settings=self.tree_settings)
+        self.trees = LabelTreeEnsemble.fit(
+            vectors, matrix, n_trees=self.n_trees, settings=self.tree_settings
+        )
 
     def _text_instances(
         self, kb: XelKnowledgeBase, texts: Iterable[AnnotatedText], labels: "_Labels"
     ) -> Iterator[Query]:
         """Yield an instance per mention of a known entity."""
         for text in texts:
-            queries = []
+            queries: list[Query] = []
+            instances: list[list[int]] = []
             for mention in text.mentions:
                 rows = [row for row in map(kb.row, mention.kb_ids) if row >= 0]
                 if rows:
-                    labels.add(rows)
                     queries.append(Query(text.text, mention.start, mention.end))
-            yield from self._prepare(queries)
+                    labels.add(rows)
+                    yield queries[-1]
+                    instances.append(rows)
+            # An abbreviation is learnt both as it is and as what it stands for.
+            for query, spelled_out, rows in zip(
+                queries, self._prepare(queries), instances, strict=True
+            ):
+                if spelled_out != query:
+                    labels.add(rows)
+                    yield spelled_out
 
     def attach(self, kb: XelKnowledgeBase) -> None:
         """Check that the rows are those that the tree was fitted to."""
-        if self.tree is not None and kb.built.identity != self.store_identity:
+        if self.trees is not None and kb.built.identity != self.store_identity:
             raise ValueError(Errors.XE041.format(path=kb.path))
 
     def __call__(self, queries: Sequence[Query], k: int) -> CandidateBatch:
-        if self.features is None or self.tree is None:
+        if self.features is None or self.trees is None:
             raise ValueError(Errors.XE002.format(name="LabelTree"))
         batch = CandidateBatch.empty(len(queries), k)
         if not queries:
             return batch
         # One thread: components may run in processes that were forked.
         vectors = self.features.transform(self._prepare(queries))
-        best = self.tree.rank(vectors, k, self.beam, threads=1)
+        best = self.trees.rank(vectors, k, self.beam, threads=1)
         width = best.nodes.shape[1]
         found = np.arange(width) < best.counts[:, None]
         batch.rows[:, :width][found] = best.nodes[found]
         batch.scores[:, :width][found] = np.exp(best.scores[found])
         return batch
 
+    def explain(self, query: Query, row: int) -> "tuple[Explanation, dict[int, str]]":
+        """Return the way to an entity through the first tree, and the names of the query's n-grams.
+
+        query (Query): The mention.
+        row (int): The entity's row in the knowledge base.
+        """
+        if self.features is None or self.trees is None:
+            raise ValueError(Errors.XE002.format(name="LabelTree"))
+        (query,) = self._prepare([query])
+        vector = self.features.transform([query])
+        names = self.features.columns(ngram_names(query, self.feature_settings))
+        return explain(self.trees.trees[0], vector, row, self.beam), names
+
     def _prepare(self, queries: Sequence[Query]) -> Sequence[Query]:
         return spell_out(queries) if self.abbreviations else queries
 
     def to_disk(self, path: Path) -> None:
-        if self.features is None or self.tree is None:
+        if self.features is None or self.trees is None:
             return
         path.mkdir(parents=True, exist_ok=True)
-        self.tree.to_disk(path / "tree")
+        self.trees.to_disk(path / "trees")
         for name, values in self.features.arrays().items():
             np.save(path / f"{name}.npy", values)
         srsly.write_json(path / _STORE_FILE, {"identity": self.store_identity})
 
     def from_disk(self, path: Path) -> None:
-        self.tree = LabelTree.from_disk(path / "tree")
+        self.trees = LabelTreeEnsemble.from_disk(path / "trees")
         self.store_identity = srsly.read_json(path / _STORE_FILE)["identity"]
         arrays = {name: load_array(path / f"{name}.npy") for name in FEATURE_ARRAYS}
         self.features = NgramFeatures.from_arrays(self.feature_settings, arrays)
 
     def to_bytes(self) -> bytes:
-        if self.features is None or self.tree is None:
+        if self.features is None or self.trees is None:
             return b""
-        arrays = {**self.features.arrays(), **self.tree.arrays()}
+        arrays = {**self.features.arrays(), **self.trees.arrays()}
         shapes = {name: [array.dtype.str, list(array.shape)] for name, array in arrays.items()}
-        header = {"dimension": self.tree.dimension, "shapes": shapes}
+        header = {"dimension": self.features.dimension, "shapes": shapes}
         header["store"] = self.store_identity
         data = {name: array.tobytes() for name, array in arrays.items()}
         return bytes(srsly.msgpack_dumps({"header": json.dumps(header), "data": data}))
@@ -132,7 +163,7 @@ class LabelTreeRetriever:
             for name, (dtype, shape) in header["shapes"].items()
         }
         self.features = NgramFeatures.from_arrays(self.feature_settings, arrays)
-        self.tree = LabelTree.from_arrays(self.tree_settings, arrays, header["dimension"])
+        self.trees = LabelTreeEnsemble.from_arrays(self.tree_settings, arrays, header["dimension"])
 
 
 class _Labels:
@@ -174,6 +205,7 @@ def kb_queries(entity: Entity) -> list[Query]:
 
 
 def make_label_tree(
+    trees: int = 1,
     beam: int = 10,
     abbreviations: bool = True,
     features: dict[str, Any] | None = None,
@@ -181,11 +213,12 @@ def make_label_tree(
 ) -> LabelTreeRetriever:
     """spacy-xel.LabelTree.v1: candidates from a tree of linear rankers over names and contexts.
 
-    features, tree (dict): Settings that differ from NgramSettings and TreeSettings.
+    features, tree (dict): Settings that differ from NgramSettings and from NAME_TREE.
     """
     return LabelTreeRetriever(
         features=NgramSettings(**(features or {})),
-        tree=TreeSettings(**(tree or {})),
+        tree=replace(NAME_TREE, **(tree or {})),
+        trees=trees,
         beam=beam,
         abbreviations=abbreviations,
     )

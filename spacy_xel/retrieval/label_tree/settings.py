@@ -31,7 +31,7 @@ class TreeSettings:
     cost: float = 1.0
     tolerance: float = 0.1
     max_passes: int = 100
-    threshold: float = 0.05
+    threshold: float = 0.1
     negatives: str = "tfn"
     score: str = "l3_hinge"
     seed: int = 0
