@@ -232,7 +232,7 @@ class _Converter:
             if name == "Text":
                 add_text(token.text)
             elif name in handlers:
-                self.open_link = None if name != "CommentStart" else self.open_link
+                self.open_link = None
                 handlers[name](token)
         self.open_link = None
 
