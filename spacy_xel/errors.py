@@ -111,6 +111,10 @@ class Errors:
     XE059 = "The format {format} can be read, but not written. Written can be: {known}."
     XE060 = "The format {format} does not take {option}. {help}"
     XE061 = "There is no format {format!r} for knowledge bases. Known are {known}."
+    XE063 = (
+        "{path} declares XML entities that contain others, or very long ones. They can fill all "
+        "memory, so the file is not read. Convert it to N-Triples if you trust it."
+    )
     XE062 = "Unknown kind of ids {ids!r} for {format}: choose one of {known}."
     XE027 = "The setting {name} of the label tree must be {expected}, but got {value!r}."
     XE028 = "The label tree was fitted on {expected} features, but got {value}."

@@ -174,13 +174,14 @@ class _Import:
             text = item.text.text
             if keep_texts:
                 self.files[_TEXTS].write(_line(jsonl.to_json(item.text)))
-            self.store.add_page(self._key(entity), entity.kb_id)
             self.store.add_links(item.links)
             self.store.add_links(
                 (title, text[mention.start : mention.end])
                 for mention in item.text.mentions
                 for title in mention.kb_ids
             )
+        if isinstance(item, Article) or self.kb_format.links_are_ids:
+            self.store.add_page(self._key(entity), entity.kb_id)
         self.files[_ENTITIES].write(line)
         self.report.entities += 1
         if self.kb_format.types_are_ids:

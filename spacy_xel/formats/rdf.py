@@ -5,12 +5,13 @@ that are asked for are kept, in a temporary SQLite database.
 """
 
 import contextlib
+import re
 import sqlite3
 import tempfile
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from spacy_xel.errors import Errors
 from spacy_xel.formats.reading import Reading
@@ -25,6 +26,9 @@ _KINDS = {
     ".ttl": "TURTLE", ".turtle": "TURTLE", ".nt": "N_TRIPLES", ".nq": "N_QUADS", ".n3": "N3",
     ".trig": "TRIG", ".rdf": "RDF_XML", ".owl": "RDF_XML", ".xml": "RDF_XML", ".jsonld": "JSON_LD",
 }  # fmt: skip
+_MAX_DECLARATIONS = 4 << 20
+_ENTITY = b"<!ENTITY"
+_HARMLESS = re.compile(rb"""<!ENTITY\s+[\w.-]+\s+(?:"[^"&%<>]{0,200}"|'[^'&%<>]{0,200}')\s*>""")
 _TABLES = """
 CREATE TABLE subjects (number INTEGER PRIMARY KEY, iri TEXT UNIQUE);
 CREATE TABLE triples (subject INTEGER, predicate TEXT, value TEXT, lang TEXT);
@@ -122,7 +126,9 @@ def _parse(path: Path, reading: Reading) -> Iterator[tuple[str, str, Value]]:
     oxigraph = import_oxigraph()
     kind = _kind(path)
     with path.open("rb") as raw, byte_progress(path.stat().st_size, f"Reading {path.name}") as bar:
-        file = uncompressed(raw)
+        file: Any = uncompressed(raw)
+        if kind == "RDF_XML":
+            file = _WithoutBombs(file, path)
         base = path.resolve().as_uri()
         parser = oxigraph.parse(file, getattr(oxigraph.RdfFormat, kind), base_iri=base)
         count = 0
@@ -132,13 +138,12 @@ def _parse(path: Path, reading: Reading) -> Iterator[tuple[str, str, Value]]:
             except StopIteration:
                 return
             except SyntaxError as error:
-                reading.current = error.lineno or 0
-                reading.problem(f"the RDF cannot be parsed ({error.msg})")
+                _report(reading, error.lineno or 0, f"the RDF cannot be parsed ({error.msg})")
                 if kind == "RDF_XML":
                     return  # there is no knowing where the next statement begins
                 continue
             except DAMAGED as error:
-                reading.problem(damage(path, error))
+                _report(reading, 0, damage(path, error))
                 return
             count += 1
             if count % _BATCH == 0:
@@ -149,6 +154,42 @@ def _parse(path: Path, reading: Reading) -> Iterator[tuple[str, str, Value]]:
             else:
                 value = Value(str(found.value), None)
             yield str(quad.subject.value), quad.predicate.value, value
+
+
+def _report(reading: Reading, line: int, problem: str) -> None:
+    """Report a fault at a line, while the records are subjects."""
+    unit, current = reading.unit, reading.current
+    reading.unit, reading.current = "line", line
+    reading.problem(problem)
+    reading.unit, reading.current = unit, current
+
+
+class _WithoutBombs:
+    """XML that is refused if it declares entities that contain others, or long ones.
+
+    The parser puts entities into each other without a limit: 12 lines became all of the memory.
+    Ontologies declare short ones, for the beginnings of IRIs.
+    """
+
+    def __init__(self, file: BinaryIO, path: Path) -> None:
+        self.file = file
+        self.path = path
+        self.head = file.read(_MAX_DECLARATIONS)
+        self.tail = b""
+        if self.head.count(_ENTITY) != len(_HARMLESS.findall(self.head)):
+            raise ValueError(Errors.XE063.format(path=path))
+
+    def read(self, size: int = -1) -> bytes:
+        if self.head:
+            end = len(self.head) if size < 0 else size
+            data, self.head = self.head[:end], self.head[end:]
+            self.tail = data[-len(_ENTITY) :]
+            return data
+        data = self.file.read(size)
+        if _ENTITY in self.tail + data:
+            raise ValueError(Errors.XE063.format(path=self.path))
+        self.tail = data[-len(_ENTITY) :]
+        return data
 
 
 def import_oxigraph() -> Any:

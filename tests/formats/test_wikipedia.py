@@ -90,7 +90,9 @@ def test_entity_bomb_has_no_effect(tmp_path):
 
 @pytest.mark.parametrize("ending", ["gz", "bz2", "xz"])
 def test_truncated_dump(tmp_path, ending):
-    dump = write_dump(tmp_path / f"d.xml.{ending}", [page(f"P{i}", f"Text {i * 7919}") for i in range(3000)])
+    dump = write_dump(
+        tmp_path / f"d.xml.{ending}", [page(f"P{i}", f"Text {i * 7919}") for i in range(3000)]
+    )
     dump.write_bytes(dump.read_bytes()[:-3000])
     with pytest.raises(ValueError, match="damaged or cut short"):
         imported(dump, "wikipedia")
