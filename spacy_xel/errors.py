@@ -8,6 +8,10 @@ class UnknownEntity(KeyError):
         return str(self.args[0])
 
 
+class MissingExtra(ImportError):
+    """A package is not installed that an optional part needs; the message names the extra."""
+
+
 class Errors:
     """Message templates; each field is filled where the error is raised."""
 

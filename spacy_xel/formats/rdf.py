@@ -13,7 +13,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from spacy_xel.errors import Errors
+from spacy_xel.errors import Errors, MissingExtra
 from spacy_xel.formats.reading import Reading
 from spacy_xel.jsonlines import DAMAGED, damage, uncompressed
 from spacy_xel.progress import byte_progress
@@ -198,7 +198,7 @@ def import_oxigraph() -> Any:
         import pyoxigraph
     except ImportError as error:
         message = Errors.XE051.format(what="RDF", package="pyoxigraph", extra="dumps")
-        raise ImportError(message) from error
+        raise MissingExtra(message) from error
     return pyoxigraph
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
 
-from spacy_xel.errors import Errors
+from spacy_xel.errors import Errors, MissingExtra
 from spacy_xel.formats.wiki_titles import Site
 from spacy_xel.jsonlines import BadLine
 
@@ -133,7 +133,7 @@ def _tokenizer() -> tuple[Callable[[str], list[Any]], type[Exception]]:
         from mwparserfromhell.parser import ParserError
     except ImportError as error:
         message = Errors.XE051.format(what="Wikitext", package="mwparserfromhell", extra="dumps")
-        raise ImportError(message) from error
+        raise MissingExtra(message) from error
     try:
         from mwparserfromhell.parser._tokenizer import CTokenizer as Tokenizer
     except ImportError:

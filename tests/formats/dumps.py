@@ -11,7 +11,7 @@ from spacy_xel.formats import KB_FORMATS
 from spacy_xel.formats.importing import import_kb
 from spacy_xel.formats.reading import Options
 
-HEADER = """<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" version="0.11" xml:lang="de">
+HEADER = """<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" xml:lang="de">
   <siteinfo>
     <sitename>Wikipedia</sitename>
     <namespaces>

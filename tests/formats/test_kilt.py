@@ -17,7 +17,8 @@ PAGES = [
      "wikidata_info": {"wikidata_id": "Q90", "aliases": {"alias": ["City of Light"]}}},
     {"wikipedia_id": 11, "wikipedia_title": "Seine", "categories": "",
      "text": ["Seine\n", "It flows through the town."],
-     "anchors": [{"text": "the town", "href": "Paris%23Past", "paragraph_id": 1, "start": 17, "end": 25}]},
+     "anchors": [{"text": "the town", "href": "Paris%23Past", "paragraph_id": 1, "start": 17,
+                  "end": 25}]},
     {"wikipedia_id": "12", "wikipedia_title": "Mercury",
      "categories": "Disambiguation pages,All", "text": ["Mercury\n"], "anchors": []},
 ]  # fmt: skip

@@ -107,7 +107,7 @@ def test_nif_as_others_write_it(tmp_path):
 def test_nif_round_trip(tmp_path):
     texts = [
         AnnotatedText("d 1/#", 'A "b"\n\t\\ ü😀', (
-            Mention(0, 1, ("Q1", "http://x.org/y z"[:14]), "PER"), Mention(2, 5), Mention(2, 5, ("B",)),
+            Mention(0, 1, ("Q1", "http://x.org/y"), "PER"), Mention(2, 5), Mention(2, 5, ("B",)),
         ), "en"),
         AnnotatedText("2", "x", (), ""),
     ]  # fmt: skip

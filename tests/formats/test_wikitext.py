@@ -70,7 +70,8 @@ def test_links_without_a_place_are_counted():
 
 
 def test_first_paragraph_is_prose():
-    wikitext = "{{Box}}\n:''See [[x]].''\n\n[[File:a.jpg|thumb|b]]\n'''It''' is ({{IPA|x}}) a [[y]].\nMore.\n\n==H=="
+    wikitext = "{{Box}}\n:''See [[x]].''\n\n[[File:a.jpg|thumb|b]]\n"
+    wikitext += "'''It''' is ({{IPA|x}}) a [[y]].\nMore.\n\n==H=="
     assert parse_wikitext(wikitext).first_paragraph == "It is a y. More."
     assert parse_wikitext("== H ==\nText").first_paragraph == ""
 
