@@ -230,7 +230,7 @@ class _Converter:
         for token in tokens:
             name = type(token).__name__
             if name == "Text":
-                add_text(token.text)
+                add_text(token["text"])
             elif name in handlers:
                 self.open_link = None
                 handlers[name](token)
