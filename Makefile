@@ -38,7 +38,7 @@ $(VENV)/core-installed: pyproject.toml constraints.txt | $(BIN)/python
 
 $(VENV)/all-installed: $(VENV)/core-installed
 	$(PIP) torch==2.13.0
-	$(PIP) --editable ".[transformers,dense,ray,serve,dev]"
+	$(PIP) --editable ".[transformers,dense,dumps,ray,serve,dev]"
 	touch $@
 
 $(WHEEL): $(VENV)/core-installed $(SOURCES) $(wildcard assets/wiki/*) $(wildcard configs/*) project.yml

@@ -8,6 +8,10 @@ class UnknownEntity(KeyError):
         return str(self.args[0])
 
 
+class MissingExtra(ImportError):
+    """A package is not installed that an optional part needs; the message names the extra."""
+
+
 class Errors:
     """Message templates; each field is filled where the error is raised."""
 
@@ -98,6 +102,32 @@ class Errors:
         "The knowledge base at {path} is not the one that the retriever was fitted to: its "
         "entities may have other places. Initialize and save the pipeline again with this one."
     )
+    XE050 = (
+        "{where}: {problem}. Mend the file, or pass --on-error skip to leave such records out "
+        "and count them."
+    )
+    XE051 = "{what} needs the package {package}. Install it with: pip install 'spacy-xel[{extra}]'"
+    XE052 = "{path} is not in the format expected: there are no {expected} in it."
+    XE053 = "Another import is at work in {path} ({error}). Wait for it, or choose another target."
+    XE054 = (
+        "{path} holds an unfinished import of another source, or with other options. Pass "
+        "--restart to begin anew, or choose another target."
+    )
+    XE055 = "There is nothing to fill with {names}: --column takes {expected}."
+    XE056 = (
+        "There is no column {column!r} for '{name}'. The columns are {known}; "
+        "say which to take with --column {name}=COLUMN."
+    )
+    XE057 = "Cannot read {path} as RDF: {problem}. Known are {known}, plain or compressed."
+    XE058 = "{where}: the mention is said to be {found!r}, but the text has {expected!r} there."
+    XE059 = "The format {format} can be read, but not written. Written can be: {known}."
+    XE060 = "The format {format} does not take {option}. {help}"
+    XE061 = "There is no format {format!r} for knowledge bases. Known are {known}."
+    XE063 = (
+        "{path} declares XML entities that contain others, or very long ones. They can fill all "
+        "memory, so the file is not read. Convert it to N-Triples if you trust it."
+    )
+    XE062 = "Unknown kind of ids {ids!r} for {format}: choose one of {known}."
     XE027 = "The setting {name} of the label tree must be {expected}, but got {value!r}."
     XE028 = "The label tree was fitted on {expected} features, but got {value}."
     XE029 = "Features must be finite and not negative. Check the matrix for NaN and signs."
@@ -115,3 +145,5 @@ class Warnings:
     XW003 = "{count} of {total} labels have no instance: the tree cannot find them."
     XW004 = "Line breaks and tabs of {count} texts became spaces, which PubTator needs."
     XW005 = "No tokenizer for the language {lang!r} ({reason}): used the one for any language."
+    XW020 = "Spaces of {count} texts were changed, because HIPE has one or none between tokens."
+    XW021 = "{count} of {total} mentions overlap others and were left out, as {format} needs."

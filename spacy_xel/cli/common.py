@@ -8,7 +8,7 @@ from typing import Any, NoReturn, TypeVar
 
 from wasabi import msg
 
-from spacy_xel.errors import Errors, UnknownEntity
+from spacy_xel.errors import Errors, MissingExtra, UnknownEntity
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -23,7 +23,7 @@ def friendly_errors(command: Command) -> Command:
             signal.signal(number, _stop)
         try:
             return command(*args, **kwargs)
-        except (ValueError, OSError, MemoryError, UnknownEntity) as error:
+        except (ValueError, OSError, MemoryError, UnknownEntity, MissingExtra) as error:
             msg.fail(str(error), exits=1)
 
     return run  # type: ignore[return-value]

@@ -11,18 +11,20 @@ from spacy_xel.errors import Errors
 from spacy_xel.formats import FORMATS, read_corpus, write_corpus
 from spacy_xel.types import AnnotatedText
 
+WRITTEN = [name for name, known in FORMATS.items() if known.write is not None]
+
 
 @friendly_errors
 def convert_cli(
     source: Path = typer.Argument(..., help="Corpus to read"),
     target: Path = typer.Argument(..., help="Corpus to write"),
     from_format: str | None = typer.Option(None, "--from", help=f"One of {', '.join(FORMATS)}"),
-    to_format: str | None = typer.Option(None, "--to", help=f"One of {', '.join(FORMATS)}"),
+    to_format: str | None = typer.Option(None, "--to", help=f"One of {', '.join(WRITTEN)}"),
 ) -> None:
     """
     Convert an annotated corpus from one format to another.
 
-    The formats are known by the files' names: .jsonl, .jsonl.gz, .spacy, .pubtator.
+    Some formats are known by the files' names: .jsonl, .jsonl.gz, .spacy, .pubtator, .ttl (nif).
     """
     for path, name in ((source, from_format), (target, to_format)):
         if name is not None and name not in FORMATS:

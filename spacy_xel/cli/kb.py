@@ -8,6 +8,7 @@ import typer
 from wasabi import msg
 
 from spacy_xel.cli.common import friendly_errors, parse_size
+from spacy_xel.cli.kb_import import import_cli
 from spacy_xel.errors import Errors
 from spacy_xel.formats import read_corpus
 from spacy_xel.jsonlines import BadLine, read_lines
@@ -16,8 +17,9 @@ from spacy_xel.kb.knowledge_base import XelKnowledgeBase
 from spacy_xel.kb.schema import parse_entity
 from spacy_xel.types import Entity
 
-HELP = "Build knowledge bases, look names up in them, and change them while they are in use."
+HELP = "Import, build, look into and change knowledge bases, also while they are in use."
 kb_app = typer.Typer(name="kb", help=HELP, no_args_is_help=True, rich_markup_mode=None)
+kb_app.command("import")(import_cli)
 
 _STORE = typer.Argument(..., help="Folder of the knowledge base", exists=True, file_okay=False)
 

@@ -5,6 +5,7 @@ import typer
 from spacy_xel.cli.convert import convert_cli
 from spacy_xel.cli.evaluate import evaluate_cli
 from spacy_xel.cli.kb import kb_app
+from spacy_xel.cli.kilt import kilt_app
 from spacy_xel.cli.link import link_cli
 from spacy_xel.cli.tree import tree_app
 
@@ -16,6 +17,7 @@ Every command takes --help.
 app = typer.Typer(name="xel", help=HELP, no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(kb_app)
 app.add_typer(tree_app)
+app.add_typer(kilt_app)
 app.command("link")(link_cli)
 app.command("evaluate")(evaluate_cli)
 app.command("convert")(convert_cli)

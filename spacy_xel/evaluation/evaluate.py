@@ -56,14 +56,26 @@ def evaluate(
     check_linkers(nlp)
     texts = list(corpus)
     kb = find_kb(nlp)
-    with _gold_mentions(nlp) if gold_mentions else nullcontext():
-        docs = nlp.pipe(_make_docs(nlp, texts, gold_mentions), batch_size=batch_size)
-        scored = [
-            ScoredText(text.text, text.mentions, _predictions(doc, text, gold_mentions))
-            for doc, text in progress(zip(docs, texts, strict=True), "Evaluating", total=len(texts))
-        ]
+    linked = linked_texts(nlp, texts, gold_mentions=gold_mentions, batch_size=batch_size)
+    scored = [
+        ScoredText(text.text, text.mentions, predictions)
+        for text, predictions in progress(linked, "Evaluating", total=len(texts))
+    ]
     counts = count_texts(scored, _groups(kb, training_ids))
     return Evaluation(scores(counts), intervals(counts, seed=seed), _sizes(texts, kb))
+
+
+def linked_texts(
+    nlp: Language, texts: Iterable[AnnotatedText], *, gold_mentions: bool, batch_size: int = 64
+) -> Iterator[tuple[AnnotatedText, tuple[Prediction, ...]]]:
+    """Run a pipeline over texts; yield each with its links.
+
+    gold_mentions (bool): Link the annotated mentions; there is a prediction for each, in order.
+    """
+    with _gold_mentions(nlp) if gold_mentions else nullcontext():
+        pairs = ((_make_doc(nlp, text, gold_mentions), text) for text in texts)
+        for doc, text in nlp.pipe(pairs, as_tuples=True, batch_size=batch_size):
+            yield text, _predictions(doc, text, gold_mentions)
 
 
 def check_linkers(nlp: Language) -> None:
@@ -95,19 +107,18 @@ def _candidates(span: Any) -> tuple[str, ...]:
     return () if record is None else tuple(kb_id for kb_id, _ in record["candidates"])
 
 
-def _make_docs(nlp: Language, texts: Sequence[AnnotatedText], gold_mentions: bool) -> Iterator[Doc]:
-    for text in texts:
-        doc = nlp.make_doc(text.text)
-        if gold_mentions:
-            spans = [widened_span(doc, mention) for mention in text.mentions]
-            doc.spans[_GOLD_SPANS] = SpanGroup(doc, name=_GOLD_SPANS, spans=spans)
-            # spaCy's entity_linker reads doc.ents, which cannot hold mentions that overlap.
-            doc.ents = [
-                Span(doc, span.start, span.end, span.label or DEFAULT_LABEL)
-                for span in filter_spans(spans)
-                if span.text.strip()
-            ]
-        yield doc
+def _make_doc(nlp: Language, text: AnnotatedText, gold_mentions: bool) -> Doc:
+    doc = nlp.make_doc(text.text)
+    if gold_mentions:
+        spans = [widened_span(doc, mention) for mention in text.mentions]
+        doc.spans[_GOLD_SPANS] = SpanGroup(doc, name=_GOLD_SPANS, spans=spans)
+        # spaCy's entity_linker reads doc.ents, which cannot hold mentions that overlap.
+        doc.ents = [
+            Span(doc, span.start, span.end, span.label or DEFAULT_LABEL)
+            for span in filter_spans(spans)
+            if span.text.strip()
+        ]
+    return doc
 
 
 def _predictions(doc: Doc, text: AnnotatedText, gold_mentions: bool) -> tuple[Prediction, ...]:

@@ -1,11 +1,34 @@
-"""Corpora in outside formats: one module each, with read(path) and write(texts, path)."""
+"""Outside formats, one module each.
+
+Corpora have read(path), a generator of annotated texts, and write(texts, path) where that is
+meaningful. Knowledge bases have read_entities(reading, options), a generator of entities.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from spacy_xel.errors import Errors
-from spacy_xel.formats import docbin, jsonl, pubtator
+from spacy_xel.formats import (
+    aida,
+    cirrus,
+    damuel,
+    docbin,
+    geonames,
+    hipe,
+    jsonl,
+    kb_jsonl,
+    kilt,
+    mewsli,
+    nif,
+    obo,
+    pubtator,
+    skos,
+    table,
+    wikidata,
+    wikipedia,
+)  # fmt: skip
+from spacy_xel.formats.importing import KBFormat
 from spacy_xel.storage import new_file
 from spacy_xel.types import AnnotatedText
 
@@ -14,14 +37,38 @@ class Format(NamedTuple):
     """How to read and write a format, and the file names by which it is known."""
 
     read: Callable[[Path], Iterator[AnnotatedText]]
-    write: Callable[[Iterable[AnnotatedText], Path], None]
-    suffixes: tuple[str, ...]
+    write: Callable[[Iterable[AnnotatedText], Path], None] | None
+    suffixes: tuple[str, ...] = ()
 
 
 FORMATS = {
+    "kilt": Format(kilt.read, kilt.write, ("-kilt.jsonl", ".kilt.jsonl")),
     "jsonl": Format(jsonl.read, jsonl.write, (".jsonl", ".jsonl.gz")),
     "spacy": Format(docbin.read, docbin.write, (".spacy",)),
     "pubtator": Format(pubtator.read, pubtator.write, (".pubtator", ".pubtator.txt")),
+    "nif": Format(nif.read, nif.write, (".ttl", ".ttl.gz", ".nif")),
+    "hipe": Format(hipe.read, hipe.write, (".hipe.tsv",)),
+    "aida": Format(aida.read, None, (".aida.tsv",)),
+    "mewsli": Format(mewsli.read, None),
+    "damuel": Format(damuel.read, None),
+    "wikipedia": Format(wikipedia.read, None, (".xml", ".xml.bz2", ".xml.gz")),
+}
+
+KB_FORMATS = {
+    "wikidata": KBFormat(
+        wikidata.read_entities, frozenset({"langs"}), "Wikidata JSON dump", types_are_ids=True
+    ),
+    "wikipedia": KBFormat(
+        wikipedia.read_entities, frozenset({"ids", "corpus"}), "Wikipedia XML dump"
+    ),
+    "cirrus": KBFormat(cirrus.read_entities, frozenset({"ids"}), "CirrusSearch dump"),
+    "kilt": KBFormat(kilt.read_entities, frozenset({"ids", "corpus"}), "KILT knowledge source"),
+    "damuel": KBFormat(damuel.read_entities, frozenset({"corpus"}), "DaMuEL", links_are_ids=True),
+    "obo": KBFormat(obo.read_entities, frozenset(), "OBO ontology"),
+    "skos": KBFormat(skos.read_entities, frozenset({"langs", "ids"}), "SKOS and other RDF"),
+    "csv": KBFormat(table.read_entities, frozenset({"columns", "delimiter"}), "CSV or TSV"),
+    "geonames": KBFormat(geonames.read_entities, frozenset(), "GeoNames table"),
+    "jsonl": KBFormat(kb_jsonl.read_entities, frozenset(), "our own KB files"),
 }
 
 
@@ -47,6 +94,10 @@ def write_corpus(
     texts: Iterable[AnnotatedText], path: Path, format_name: str | None = None
 ) -> None:
     """Write annotated texts, in the format named or the one that the file's name stands for."""
-    write = FORMATS[format_name or guess_format(path)].write
+    name = format_name or guess_format(path)
+    write = FORMATS[name].write
+    if write is None:
+        known = [other for other, known in FORMATS.items() if known.write is not None]
+        raise ValueError(Errors.XE059.format(format=name, known=", ".join(known)))
     with new_file(path) as scratch:
         write(texts, scratch)

@@ -1,0 +1,106 @@
+"""`xel kb import`, `xel convert` of outside formats, `xel kilt`."""
+
+import json
+
+import pytest
+
+from tests.cli.test_cli import xel  # noqa: F401
+from tests.formats.dumps import PAGES, json_lines, page, write, write_dump
+from tests.formats.test_kilt import QUERY
+
+
+@pytest.fixture
+def run(xel):  # noqa: F811
+    return xel
+
+
+def test_from_dump_to_link(run, tmp_path):
+    pytest.importorskip("mwparserfromhell")
+    dump = write_dump(tmp_path / "d.xml.bz2")
+    kb, texts = tmp_path / "kb.jsonl.gz", tmp_path / "texts.jsonl.gz"
+    output = run("kb", "import", dump, kb, "--from", "wikipedia", "--corpus", texts)
+    assert "4 entities" in output
+    assert "4 texts with 8 mentions" in output
+    assert "Left out: 2 disambiguation pages" in output
+    assert "too rare" in output
+    assert "4 entities" in run("kb", "build", kb, tmp_path / "kb", "--corpus", texts)
+    assert "Paris (mythology)" in run("kb", "find", tmp_path / "kb", "paris")
+    assert "4 texts" in run("convert", dump, tmp_path / "c.spacy")
+
+
+def test_problems_and_report(run, tmp_path):
+    pytest.importorskip("mwparserfromhell")
+    dump = write_dump(tmp_path / "d.xml", [*PAGES, page("Bad").replace("<ns>", "<ns")])
+    command = ("kb", "import", dump, tmp_path / "kb.jsonl", "--from", "wikipedia")
+    assert "page 11: the XML cannot be parsed" in run(*command, code=1)
+    output = run(*command, "--on-error", "skip")
+    assert "page 11" in output
+    assert "1 records were left out" in output
+    report = json.loads(run(*command, "--on-error", "skip", "--json"))
+    assert report["entities"] == 4
+
+
+def test_columns_and_languages(run, tmp_path):
+    table = write(tmp_path / "t.csv", "code,name\nA,bolt\n")
+    columns = ("--column", "id=code", "--column", "title=name")
+    assert "1 entities" in run(
+        "kb", "import", table, tmp_path / "k.jsonl", "--from", "csv", *columns
+    )
+    semicolons = write(tmp_path / "t.txt", "id;title\nA;b\n")
+    output = run(
+        "kb", "import", semicolons, tmp_path / "k.jsonl", "--from", "csv", "--delimiter", ";"
+    )
+    assert "1 entities" in output
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (["--from", "word"], "no format 'word'"),
+        (
+            ["--from", "csv", "--lang", "en"],
+            "csv does not take --lang. It means something for wiki",
+        ),
+        (["--from", "obo", "--corpus", "x"], "does not take --corpus"),
+        (["--from", "cirrus", "--ids", "page"], "choose one of title, wikidata"),
+        (["--from", "csv"], "no column 'id'"),
+    ],
+)
+def test_options_that_do_not_fit(run, tmp_path, options, problem):
+    table = write(tmp_path / "t.csv", "code,name\nA,bolt\n")
+    assert problem in run("kb", "import", table, tmp_path / "k.jsonl", *options, code=1)
+
+
+def test_missing_packages_are_named(run, tmp_path, monkeypatch):
+    import sys
+
+    from spacy_xel.formats import wikitext
+
+    wikitext._tokenizer.cache_clear()
+    monkeypatch.setitem(sys.modules, "mwparserfromhell", None)
+    monkeypatch.setitem(sys.modules, "mwparserfromhell.parser", None)
+    monkeypatch.setitem(sys.modules, "pyoxigraph", None)
+    dump = write_dump(tmp_path / "d.xml")
+    target = tmp_path / "k.jsonl"
+    output = run("kb", "import", dump, target, "--from", "wikipedia", code=1)
+    assert "pip install 'spacy-xel[dumps]'" in output
+    output = run("kb", "import", write(tmp_path / "v.ttl", ""), target, "--from", "skos", code=1)
+    assert "pyoxigraph" in output or "--restart" in output
+    wikitext._tokenizer.cache_clear()
+
+
+def test_kilt(run, linker, tmp_path):
+    linker.to_disk(tmp_path / "nlp")
+    pages = {"answer": "Paris", "provenance": [{"wikipedia_id": "Q90", "title": "Paris"}]}
+    other = {**QUERY, "id": "2", "output": [pages]}
+    gold = write(tmp_path / "gold.jsonl", json_lines([{**QUERY, "output": [
+        {"answer": "P", "provenance": [{"wikipedia_id": "Q167646"}]}]}, other]))  # fmt: skip
+    guesses = tmp_path / "guesses.jsonl"
+    assert "2 predictions" in run("kilt", "predict", tmp_path / "nlp", gold, guesses)
+    output = run("kilt", "evaluate", gold, guesses, "--json", tmp_path / "s.json")
+    assert "page_accuracy 0.5000" in output
+    assert json.loads((tmp_path / "s.json").read_text())["scores"] == {
+        "page_accuracy": 0.5, "recall_at_5": 1.0, "answer_accuracy": 0.5,
+    }  # fmt: skip
+    queries = write(tmp_path / "q.jsonl", json_lines([{**QUERY, "output": []}]))
+    assert "no documents" in run("kilt", "evaluate", queries, guesses, code=1)
