@@ -125,7 +125,7 @@ def main() -> None:
             work, work / "xmc", {"pecos": seeds, "spacy_xel": seeds, "napkinxc": 1}
         ),
         "mesh": compare(
-            work, work / "mesh", {"pecos": 1, "spacy_xel": min(2, seeds), "napkinxc": 0}
+            work, work / "mesh", {"pecos": 1, "spacy_xel": min(2, seeds)}
         ),
     }
     data = [GENERATOR, MESH / "kb_mesh.jsonl.gz", MESH / "dev.jsonl.gz"]

@@ -12,6 +12,7 @@ from spacy_xel.retrieval.label_tree.lanes import prefetch
 from spacy_xel.retrieval.label_tree.layout import PAIR_BLOCK
 
 _PAIR_BLOCK = np.uint64(PAIR_BLOCK)
+_NODE = np.uint64(0xFFFFFFFF)
 _ZERO = np.float32(0.0)
 _ONE = np.float32(1.0)
 L3_HINGE, SIGMOID = 0, 1
@@ -93,22 +94,22 @@ def first_word(pair_size, word_start, pair):
 
 
 @numba.njit(cache=True, nogil=True)
-def sort_beam(nodes, scores, count):
+def sort_beam(nodes, losses, count):
     """Sort a beam by node."""
     for i in range(1, count):
-        node, score, place = nodes[i], scores[i], i
+        node, loss, place = nodes[i], losses[i], i
         while place > 0 and nodes[place - 1] > node:
-            nodes[place], scores[place] = nodes[place - 1], scores[place - 1]
+            nodes[place], losses[place] = nodes[place - 1], losses[place - 1]
             place -= 1
-        nodes[place], scores[place] = node, score
+        nodes[place], losses[place] = node, loss
 
 
 @numba.njit(cache=True, nogil=True)
-def best_first(scores, count, order):
-    """Return the places of the first scores in descending order; order is where to put them."""
+def best_first(losses, count, order):
+    """Return the places of the first losses in ascending order; order is where to put them."""
     for i in range(count):
         place = i
-        while place > 0 and scores[order[place - 1]] < scores[i]:
+        while place > 0 and losses[order[place - 1]] > losses[i]:
             order[place] = order[place - 1]
             place -= 1
         order[place] = i
@@ -116,41 +117,44 @@ def best_first(scores, count, order):
 
 
 @numba.njit(cache=True, nogil=True)
-def score_children(margins, bias, scale, parent_score, kind, scores):
-    """Compute the scores of a node's children: the parent's, times sigmoid or PECOS's l3-hinge.
+def add_losses(margins, bias, scale, parent_loss, kind, losses):
+    """Compute the losses of a node's children: the parent's, and their own.
+
+    A loss is the negative logarithm of a score: of a product of sigmoids (XMRED eq. 6), or of
+    PECOS's l3-hinge.
 
     margins (float32[n]): Without scale and bias.
-    scores (float32[:]): The answer; all scores are logarithms (XMRED eq. 6).
+    losses (float32[:]): The answer.
     """
     if kind == SIGMOID:
         for i in range(margins.shape[0]):
             margin = margins[i] * scale[i] + bias[i]
-            loss = np.log1p(np.exp(-abs(margin))) - min(margin, _ZERO)
-            scores[i] = parent_score - loss
+            losses[i] = parent_loss + np.log1p(np.exp(-abs(margin))) - min(margin, _ZERO)
     else:
         for i in range(margins.shape[0]):
             below = _ONE - (margins[i] * scale[i] + bias[i])
             below = below if below > _ZERO else _ZERO
-            scores[i] = parent_score - below * below * below
+            losses[i] = parent_loss + below * below * below
 
 
 @numba.njit(cache=True, nogil=True)
-def insert_best(nodes, scores, count, limit, node, score):
-    """Insert into a list of the best, best first, the smaller node first; return its length."""
-    if count == limit:
-        if score < scores[count - 1] or (score == scores[count - 1] and node > nodes[count - 1]):
-            return count
-        place = count - 1
-    else:
-        place = count
-        count += 1
-    while place > 0 and (
-        scores[place - 1] < score or (scores[place - 1] == score and nodes[place - 1] > node)
-    ):
-        nodes[place], scores[place] = nodes[place - 1], scores[place - 1]
+def make_key(loss_bits, node):
+    """Return a number that is smaller for a better node, of two as good for the smaller one.
+
+    loss_bits (uint32): The bits of the loss, a float32 that is not negative: they sort as it does.
+    """
+    return (np.uint64(loss_bits) << np.uint64(32)) | np.uint64(node)
+
+
+@numba.njit(cache=True, nogil=True)
+def insert_key(keys, count, limit, key):
+    """Insert into a sorted list of at most limit keys, where it may be last; return its length."""
+    place = count - 1 if count == limit else count
+    while place > 0 and keys[place - 1] > key:
+        keys[place] = keys[place - 1]
         place -= 1
-    nodes[place], scores[place] = node, score
-    return count
+    keys[place] = key
+    return min(count + 1, limit)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -178,19 +182,24 @@ def find_hits(
     for run in range(n_runs):
         first, last, value = runs[0, run], runs[1, run], data[runs[2, run]]
         start, absent = first, n_nodes - (last - first)
+        previous = np.int64(0)
         for i in range(count):
             node = beam[i] - first_node
-            # No more nodes are missing before this one than are missing in all.
+            # No more pairs lie between two nodes than nodes do, and no more nodes are missing
+            # before this one than are missing in all.
+            end_of_search = min(first + node - previous, last)
             first = max(first, min(start + node - absent, last))
-            first = find_pair(pair_node, first, min(start + node + 1, last), node)
+            first = find_pair(pair_node, first, end_of_search, node)
+            previous = node
             if first == last:
                 break
             prefetch(pair_size, first)
             prefetch(word_start, first // PAIR_BLOCK)
             hit_pair[hits], hit_place[hits], hit_value[hits] = first, i, value
-            is_hit = pair_node[first] == node
-            hits += int(is_hit)
-            first += int(is_hit)
+            is_hit = int(pair_node[first] == node)
+            hits += is_hit
+            first += is_hit
+            previous += is_hit
     return hits
 
 
@@ -242,12 +251,15 @@ def search(
     for row in range(first_row, last_row):
         longest = max(longest, indptr[row + 1] - indptr[row])
     room = max(width, last_width)
-    beam, beam_scores = np.empty(room, np.int64), np.empty(room, np.float32)
-    best, best_scores = np.empty(room, np.int64), np.empty(room, np.float32)
+    beam, beam_losses = np.empty(room, np.int64), np.empty(room, np.float32)
+    best = np.empty(room, np.uint64)
     order = np.empty(room, np.int64)
     offsets = np.empty(room + 1, np.int64)
     margins = np.empty(width * widest, np.float32)
-    scores = np.empty(widest, np.float32)
+    losses = np.empty(widest, np.float32)
+    loss_bits = losses.view(np.uint32)
+    one_loss = np.empty(1, np.float32)
+    one_bits = one_loss.view(np.uint32)
     runs = np.empty((3, longest), np.int64)
     hit_pair = np.empty(longest * width + 1, np.int64)
     hit_place = np.empty(longest * width + 1, np.int64)
@@ -257,9 +269,9 @@ def search(
         if indptr[row] == indptr[row + 1]:
             continue  # it would get the same answer as any other without a known feature
         count = 1
-        beam[0], beam_scores[0] = -1, _ZERO  # the root
+        beam[0], beam_losses[0] = -1, _ZERO  # the root
         for level in range(n_levels):
-            sort_beam(beam, beam_scores, count)
+            sort_beam(beam, beam_losses, count)
             offsets[0] = 0
             for i in range(count):
                 n_children = child_start[beam[i] + 2] - child_start[beam[i] + 1]
@@ -278,25 +290,27 @@ def search(
             )  # fmt: skip
             limit = last_width if level == n_levels - 1 else width
             found = 0
-            for i in best_first(beam_scores, count, order):
-                if found == limit and beam_scores[i] < best_scores[limit - 1]:
-                    break  # a child's score is never above its parent's
+            for i in best_first(beam_losses, count, order):
+                one_loss[0] = beam_losses[i]
+                if found == limit and make_key(one_bits[0], 0) > best[limit - 1]:
+                    break  # a child's loss is never below its parent's
                 first_child = np.int64(child_start[beam[i] + 1])
                 last_child = np.int64(child_start[beam[i] + 2])
-                score_children(
+                add_losses(
                     margins[offsets[i] : offsets[i + 1]],
                     bias[first_child:last_child], scale[first_child:last_child],
-                    beam_scores[i], kind, scores,
+                    beam_losses[i], kind, losses,
                 )  # fmt: skip
                 for j in range(last_child - first_child):
-                    if found < limit or scores[j] >= best_scores[limit - 1]:
-                        found = insert_best(
-                            best, best_scores, found, limit, first_child + j, scores[j]
-                        )
-            beam, best = best, beam
-            beam_scores, best_scores = best_scores, beam_scores
+                    key = make_key(loss_bits[j], first_child + j)
+                    if found < limit or key < best[limit - 1]:
+                        found = insert_key(best, found, limit, key)
+            for i in range(found):
+                beam[i] = np.int64(best[i] & _NODE)
+                one_bits[0] = best[i] >> np.uint64(32)
+                beam_losses[i] = one_loss[0]
             count = found
         for i in range(count):
             out_nodes[row, i] = beam[i] - level_start[n_levels - 1]
-            out_scores[row, i] = beam_scores[i]
+            out_scores[row, i] = -beam_losses[i]
         out_counts[row] = count
