@@ -22,17 +22,24 @@ from spacy_xel.retrieval.label_tree.retriever import make_label_tree
 from spacy_xel.types import AnnotatedText, Query, Retriever
 
 K = 20
-# What a mention is called decides in MeSH, what stands around it elsewhere.
-NO_CONTEXT = {"features": {"context_words": 0.0, "mention_name": 0.5}, "tree": {"cost": 10.0}}
+# In MeSH the name decides, elsewhere also what stands around it. Chosen on dev.
+NAMES = {"features": {"context_words": 0.0, "mention_name": 0.5}, "tree": {"cost": 10.0}}
+SEVERAL = {
+    "features": {"context_words": 0.0}, "tree": {"cost": 3.0, "branching": 64}, "trees": 3
+}  # fmt: skip
+CONTEXT = {
+    "features": {"context_words": 1.0, "longest_words": 1, "context_stem": 4},
+    "tree": {"cost": 10.0},
+}
 TASKS: dict[str, dict[str, Any]] = {
-    "bc5cdr": {"kb": "kb_mesh", "settings": NO_CONTEXT},
-    "bc5cdr_3_trees": {"data": "bc5cdr", "kb": "kb_mesh", "settings": {**NO_CONTEXT, "trees": 3}},
+    "bc5cdr": {"kb": "kb_mesh", "settings": NAMES},
+    "bc5cdr_3_trees": {"data": "bc5cdr", "kb": "kb_mesh", "settings": SEVERAL},
     "bc5cdr_zero_shot": {
-        "data": "bc5cdr", "kb": "kb_mesh", "settings": NO_CONTEXT, "zero_shot": True
+        "data": "bc5cdr", "kb": "kb_mesh", "settings": NAMES, "zero_shot": True
     },
-    "foldoc": {"kb": "kb", "settings": {}},
-    "foldoc_zero_shot": {"data": "foldoc", "kb": "kb", "settings": NO_CONTEXT, "zero_shot": True},
-    "nlab": {"kb": "kb", "settings": {}},
+    "foldoc": {"kb": "kb", "settings": CONTEXT},
+    "foldoc_zero_shot": {"data": "foldoc", "kb": "kb", "settings": NAMES, "zero_shot": True},
+    "nlab": {"kb": "kb", "settings": CONTEXT},
 }  # fmt: skip
 
 

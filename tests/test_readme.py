@@ -34,3 +34,14 @@ def test_readme(tmp_path, monkeypatch):
                 assert result.returncode == 0, line + result.stdout + result.stderr
         ran += language in ("python", "bash")
     assert ran >= 5
+
+
+def test_demo():
+    xel_wiki = pytest.importorskip(
+        "xel_wiki", reason="the pipeline is not installed; run make demo"
+    )
+    doc = xel_wiki.load()("To save Troy from destruction, Paris had to be sacrificed.")
+    assert [(ent.text, ent.kb_id_) for ent in doc.ents] == [
+        ("Troy", "Q22647"),
+        ("Paris", "Q167646"),
+    ]

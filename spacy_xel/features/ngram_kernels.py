@@ -44,9 +44,10 @@ def is_word_byte(byte):
 
 
 @numba.njit(cache=True, nogil=True)
-def hash_words(data, start, end, kind, longest, out, size):
+def hash_words(data, start, end, kind, longest, stem, out, size):
     """Append the hashes of the word n-grams of data[start:end], n from 1 to longest.
 
+    stem (int): Words with more characters also give the hash of their first ones; 0 for none.
     RETURNS (int): The new size of out.
     """
     previous = np.zeros(longest, dtype=np.uint64)
@@ -57,7 +58,13 @@ def hash_words(data, start, end, kind, longest, out, size):
             position += 1
             continue
         value = _START
+        characters = 0
         while position < end and is_word_byte(data[position]):
+            if data[position] & 0xC0 != 0x80:
+                if characters == stem and stem > 0:
+                    out[size] = tag_hash(finish_hash(value ^ _MIX), kind)
+                    size += 1
+                characters += 1
             value = (value ^ np.uint64(data[position])) * _PRIME
             position += 1
         word = finish_hash(value)
@@ -112,7 +119,7 @@ def hash_name(data, start, end, kind, out, size):
 
 @numba.njit(cache=True, nogil=True)
 def hash_rows(
-    mentions, mention_ends, contexts, context_ends, weights, longest_words,
+    mentions, mention_ends, contexts, context_ends, weights, longest_words, stem,
     shortest, longest, out, row_ends,
 ):  # fmt: skip
     """Write the n-gram hashes of many queries, one after the other, sorted within each query.
@@ -127,7 +134,7 @@ def hash_rows(
     for row in range(mention_ends.shape[0]):
         first, end = size, mention_ends[row]
         if weights[MENTION_WORDS] > 0:
-            size = hash_words(mentions, start, end, MENTION_WORDS, longest_words, out, size)
+            size = hash_words(mentions, start, end, MENTION_WORDS, longest_words, 0, out, size)
         if weights[MENTION_CHARACTERS] > 0:
             size = hash_characters(
                 mentions, start - 1, end + 1, MENTION_CHARACTERS, shortest, longest, out, size
@@ -137,7 +144,7 @@ def hash_rows(
         if weights[CONTEXT_WORDS] > 0:
             context_end = context_ends[row]
             size = hash_words(
-                contexts, context_start, context_end, CONTEXT_WORDS, longest_words, out, size
+                contexts, context_start, context_end, CONTEXT_WORDS, longest_words, stem, out, size
             )
             context_start = context_end + 1
         out[first:size].sort()

@@ -38,6 +38,8 @@ class NgramSettings:
     mention_words, context_words, mention_characters, mention_name (float): Length of each kind's
         vector. The last kind is the mention as a whole.
     longest_words (int): Words of an n-gram at most.
+    context_stem (int): So many characters of a longer word of the context count as well, to make
+        one of "destroyed" and "destruction"; 0 for none.
     shortest_characters, longest_characters (int): Characters of an n-gram.
     window (int): Characters of context on each side of the mention.
     min_count (int): In how many instances an n-gram must occur.
@@ -48,6 +50,7 @@ class NgramSettings:
     mention_characters: float = 1.0
     mention_name: float = 0.0
     longest_words: int = 2
+    context_stem: int = 0
     shortest_characters: int = 3
     longest_characters: int = 4
     window: int = 200
@@ -217,12 +220,13 @@ def hash_queries(queries: Sequence[Query], settings: NgramSettings) -> Hashes:
     contexts, context_ends = _NOTHING, mention_ends
     if settings.context_words:
         contexts, context_ends = _encode([_context(query, settings.window) for query in queries])
-        size += len(contexts) * settings.longest_words
+        size += len(contexts) * (settings.longest_words + 1)
     out = np.empty(size, dtype=np.uint64)
     row_ends = np.empty(len(queries), dtype=np.int64)
     size = hash_rows(
         mentions, mention_ends, contexts, context_ends, settings.weights, settings.longest_words,
-        settings.shortest_characters, settings.longest_characters, out, row_ends,
+        settings.context_stem, settings.shortest_characters, settings.longest_characters,
+        out, row_ends,
     )  # fmt: skip
     return Hashes(out[:size], row_ends)
 
@@ -272,6 +276,9 @@ def ngram_names(query: Query, settings: NgramSettings) -> dict[int, str]:
     for n in range(1, settings.longest_words + 1):
         for piece in _word_ngrams(context, n):
             names[_hash_of(piece, CONTEXT_WORDS, n)] = piece
+            stem = settings.context_stem
+            if n == 1 and 0 < stem < len(piece):
+                names[_hash_of(piece, CONTEXT_WORDS, n, stem)] = f"{piece[:stem]}-"
         for piece in _word_ngrams(mention, n):
             names[_hash_of(piece, MENTION_WORDS, n)] = f'"{piece}"'
     return names
@@ -282,16 +289,18 @@ def _word_ngrams(text: str, n: int) -> list[str]:
     return [" ".join(words[i : i + n]) for i in range(len(words) - n + 1)]
 
 
-def _hash_of(piece: str, kind: int, n_words: int = 1) -> int:
-    """Return the hash of one n-gram."""
+def _hash_of(piece: str, kind: int, n_words: int = 1, stem: int = 0) -> int:
+    """Return the hash of one n-gram, or of the stem of a word."""
     from spacy_xel.features.ngram_kernels import hash_characters, hash_name, hash_words
 
     data: UInt8Array = np.frombuffer(piece.encode("utf8", "replace"), dtype=np.uint8)
-    out = np.empty(n_words * (len(data) + 1), dtype=np.uint64)
+    out = np.empty((n_words + 1) * (len(data) + 1), dtype=np.uint64)
     if kind == MENTION_CHARACTERS:
         size = hash_characters(data, 0, len(data), kind, len(piece), len(piece), out, 0)
     elif kind == MENTION_NAME:
         size = hash_name(data, 0, len(data), kind, out, 0)
     else:  # the longest n-gram of the last word comes last
-        size = hash_words(data, 0, len(data), kind, n_words, out, 0)
+        size = hash_words(data, 0, len(data), kind, n_words, stem, out, 0)
+    if stem:
+        return int(out[0])
     return int(out[size - 1]) if size else 0

@@ -127,7 +127,6 @@ def test_tree_explain(xel, small_store, tmp_path):
     )
 
 
-
 def test_spacy_evaluate(linker, tmp_path, write_jsonl, xel):
     from spacy.cli.evaluate import evaluate
 

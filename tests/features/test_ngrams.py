@@ -13,7 +13,7 @@ from spacy_xel.features.ngrams import NgramFeatures, NgramSettings, ngram_names
 from spacy_xel.kb.normalize import normalize_name
 from spacy_xel.types import Query
 
-SETTINGS = NgramSettings(window=20, longest_characters=4)
+SETTINGS = NgramSettings(window=20, longest_characters=4, context_stem=3)
 
 
 def reference_ngrams(query, settings):
@@ -25,7 +25,8 @@ def reference_ngrams(query, settings):
     sizes = range(settings.shortest_characters, settings.longest_characters + 1)
     return {
         "mention": words_of(mention, settings.longest_words),
-        "context": words_of(context, settings.longest_words),
+        "context": words_of(context, settings.longest_words)
+        + [f"{w[:3]}-" for (w,) in words_of(context, 1) if len(w) > settings.context_stem],
         "characters": [padded[i : i + n] for n in sizes for i in range(len(padded) - n + 1)],
     }
 
@@ -119,7 +120,10 @@ def test_arrays_round_trip():
 
 def test_every_column_has_a_name():
     query = Query("the town Paris in Lamar County", 9, 14)
-    features = NgramFeatures.fit([query])
+    settings = NgramSettings(mention_name=1.0, context_stem=4)
+    features = NgramFeatures.fit([query], settings)
     names = features.columns(ngram_names(query, features.settings))
     assert set(names) == set(features.transform([query]).indices)
-    assert {'"paris"', "lamar", "lamar county", "| par|", "|ris |"} <= set(names.values())
+    assert {'"paris"', "||paris||", "coun-", "lamar", "lamar county", "| par|", "|ris |"} <= set(
+        names.values()
+    )

@@ -1,5 +1,7 @@
-"""The code of docs/formats.md runs."""
+"""The code of the pages in docs/ runs."""
 
+import contextlib
+import io
 import os
 import subprocess
 import sys
@@ -9,11 +11,10 @@ import pytest
 from tests.conftest import ROOT
 from tests.test_readme import BLOCK
 
-pytest.importorskip("mwparserfromhell", reason="needs the extra 'dumps'")
-
 
 @pytest.mark.slow
 def test_formats_page(tmp_path, monkeypatch):
+    pytest.importorskip("mwparserfromhell", reason="needs the extra 'dumps'")
     monkeypatch.chdir(tmp_path)
     folder = os.path.dirname(sys.executable)
     environment = {**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
@@ -31,3 +32,15 @@ def test_formats_page(tmp_path, monkeypatch):
         ran += 1
     assert ran == 5
     assert "Paris (mythology)" in (tmp_path / "troy.hipe.tsv").read_text("utf8")
+
+
+def test_label_tree_page(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    blocks = BLOCK.findall((ROOT / "docs" / "label_tree.md").read_text("utf8"))
+    python = [(code, expected) for language, code, expected in blocks if language == "python"]
+    assert python
+    for code, expected in python:
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output):
+            exec(compile(code, "label_tree.md", "exec"), {})
+        assert output.getvalue() == expected

@@ -1,0 +1,78 @@
+"""The label tree as a retriever: what a user sees of it."""
+
+import json
+
+import numpy as np
+import pytest
+from spacy.vocab import Vocab
+
+from spacy_xel.kb.build import build_store
+from spacy_xel.kb.knowledge_base import XelKnowledgeBase, empty_knowledge_base
+from spacy_xel.retrieval.label_tree.retriever import make_label_tree
+from spacy_xel.types import AnnotatedText, Mention, Query
+
+
+def make_kb(folder, *entities):
+    folder.mkdir(exist_ok=True)
+    lines = "".join(json.dumps(entity) + "\n" for entity in entities)
+    (folder / "kb.jsonl").write_text(lines, encoding="utf8")
+    build_store(folder / "kb.jsonl", folder / "kb", force=True)
+    return XelKnowledgeBase.open(folder / "kb")
+
+
+def whole(name):
+    return Query(name, 0, len(name))
+
+
+def test_one_entity_and_unknown_features(tmp_path):
+    kb = make_kb(tmp_path, {"id": "A", "title": "Paris"})
+    tree = make_label_tree()
+    tree.initialize(kb, [])
+    batch = tree([whole("Paris"), whole("zzz"), Query("", 0, 0)], k=3)
+    assert batch.rows.tolist() == [[0, -1, -1], [-1, -1, -1], [-1, -1, -1]]
+    assert batch.scores[0, 0] > 0
+    assert np.isneginf(batch.scores[1:]).all()
+    assert tree([], k=3).rows.shape == (0, 3)
+
+
+def test_an_empty_knowledge_base_is_refused():
+    with pytest.raises(ValueError, match="has no knowledge base"):
+        make_label_tree().initialize(empty_knowledge_base()(Vocab(), 1), [])
+    with pytest.raises(ValueError, match="initialize"):
+        make_label_tree()([whole("Paris")], k=1)
+
+
+@pytest.mark.parametrize("trees", [1, 3])
+def test_context_tells_entities_apart(tmp_path, trees):
+    kb = make_kb(
+        tmp_path,
+        {"id": "P", "title": "Mercury", "description": "planet nearest the sun"},
+        {"id": "M", "title": "Mercury", "description": "liquid metal of thermometers"},
+        {"id": "G", "title": "Mars", "description": "planet with two moons"},
+    )
+    tree = make_label_tree(trees=trees, features={"context_words": 1.0})
+    tree.initialize(kb, [])
+    texts = ["The sun rose over the planet Mercury.", "Thermometers hold liquid Mercury."]
+    queries = [Query(text, text.index("Mercury"), text.index("Mercury") + 7) for text in texts]
+    assert [kb.kb_id(row) for row in tree(queries, k=2).rows[:, 0].tolist()] == ["P", "M"]
+    copy = make_label_tree(trees=trees, features={"context_words": 1.0})
+    copy.from_bytes(tree.to_bytes())
+    assert copy(queries, k=2).scores.tolist() == tree(queries, k=2).scores.tolist()
+    explanation, names = tree.explain(queries[0], kb.row("P"))
+    assert explanation.lost_at is None
+    last = explanation.steps[-1]
+    best = [names[feature] for feature in last.features.tolist()]
+    assert "planet" in best or "sun" in best
+    if trees == 1:
+        assert last.score == pytest.approx(float(tree(queries[:1], k=1).scores[0, 0]), rel=1e-3)
+
+
+def test_abbreviations_are_learnt_both_ways(tmp_path):
+    kb = make_kb(tmp_path, {"id": "A", "title": "cardiac flutter"}, {"id": "B", "title": "anemia"})
+    text = "Atrial fibrillation (AF) is frequent. AF can be treated."
+    mentions = (Mention(0, 19, ("A",)), Mention(38, 40, ("A",)))
+    tree = make_label_tree(features={"context_words": 0.0})
+    tree.initialize(kb, [AnnotatedText("d", text, mentions)])
+    defined = "Patients with atrial fibrillation (AF): AF was short."
+    queries = [Query(defined, 40, 42), whole("AF"), whole("atrial fibrillation")]
+    assert tree(queries, k=1).rows[:, 0].tolist() == [0, 0, 0]
