@@ -2,7 +2,8 @@
 
 Per size: time, memory and disk to build, latency, and recall@10 of titles with one typo and of
 titles without their qualifier. The file has no parts in brackets (whoever made it removed them), so
-the qualifier is what follows a comma: "ackworth, iowa". Draws docs/tree_growth.svg (needs the extra `plots`).
+the qualifier is what follows a comma: "ackworth, iowa". Draws docs/tree_growth.svg, which needs the
+extra `plots`.
 """
 
 import gzip

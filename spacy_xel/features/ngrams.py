@@ -113,14 +113,14 @@ class NgramFeatures:
         settings = settings or NgramSettings()
         counter = _Counter()
         hashed = []
-        for batch in progress(_batches(queries), "N-grams"):
+        for batch in _batches(queries):
             hashed.append(hash_queries(batch, settings))
             counter.add(hashed[-1])
         features = cls(settings, *counter.vocabulary(settings.min_count))
         hashed.reverse()
         parts = []
-        while hashed:  # so that each is freed when it has been used
-            parts.append(features._weigh(hashed.pop()))
+        for _ in progress(range(len(hashed)), "N-gram weights", total=len(hashed)):
+            parts.append(features._weigh(hashed.pop()))  # freed when it has been used
         return features, features._stack(parts)
 
     @property

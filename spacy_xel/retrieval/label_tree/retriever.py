@@ -17,6 +17,7 @@ from spacy_xel.features.ngrams import FEATURE_ARRAYS, NgramFeatures, NgramSettin
 from spacy_xel.kb.knowledge_base import XelKnowledgeBase
 from spacy_xel.kb.normalize import normalize_name
 from spacy_xel.mentions.abbreviations import spell_out
+from spacy_xel.progress import progress
 from spacy_xel.retrieval.label_tree.ensemble import LabelTreeEnsemble
 from spacy_xel.retrieval.label_tree.explain import Explanation, explain
 from spacy_xel.retrieval.label_tree.settings import TreeSettings
@@ -73,7 +74,7 @@ class LabelTreeRetriever:
         self, kb: XelKnowledgeBase, texts: Iterable[AnnotatedText], labels: "_Labels"
     ) -> Iterator[Query]:
         """Yield an instance per mention of a known entity."""
-        for text in texts:
+        for text in progress(texts, "N-grams of texts"):
             queries: list[Query] = []
             instances: list[list[int]] = []
             for mention in text.mentions:
@@ -189,7 +190,7 @@ class _Labels:
 
 def _kb_instances(kb: XelKnowledgeBase, labels: _Labels) -> Iterator[Query]:
     """Yield an instance per name of an entity, its description as the context (zero-shot)."""
-    for row in kb.rows():
+    for row in progress(kb.rows(), "N-grams of names", total=kb.n_rows):
         for query in kb_queries(kb.entity(row)):
             labels.add((row,))
             yield query
