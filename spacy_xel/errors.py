@@ -1,5 +1,7 @@
 """Every error message of the package: what was expected, what came, what to do."""
 
+from collections.abc import Mapping
+
 
 class UnknownEntity(KeyError):
     """An id that is not in a knowledge base."""
@@ -98,6 +100,16 @@ class Errors:
         "The CSR matrix of shape {shape} is broken: its indices or its indptr point outside. Make "
         "it anew, for example with scipy.sparse.coo_matrix(...).tocsr()."
     )
+    XE044 = (
+        "The label tree in {path} was made with other settings than the config has: {saved} "
+        "instead of {config}. Change the config back, or train again."
+    )
+    XE045 = (
+        "The entity in row {row} was added after the label tree was trained, so that the tree does "
+        "not know it. Train again to have it found by similar names."
+    )
+    XE046 = "The given tree does not fit {labels} labels: {problem}."
+    XE047 = "The trees of an ensemble must have the same features and labels, but have {found}."
     XE041 = (
         "The knowledge base at {path} is not the one that the retriever was fitted to: its "
         "entities may have other places. Initialize and save the pipeline again with this one."
@@ -128,9 +140,9 @@ class Errors:
         "memory, so the file is not read. Convert it to N-Triples if you trust it."
     )
     XE062 = "Unknown kind of ids {ids!r} for {format}: choose one of {known}."
-    XE027 = "The setting {name} of the label tree must be {expected}, but got {value!r}."
+    XE027 = "The setting {name} must be {expected}, but got {value!r}."
     XE028 = "The label tree was fitted on {expected} features, but got {value}."
-    XE029 = "Features must be finite and not negative. Check the matrix for NaN and signs."
+    XE029 = "Features must be not negative, and at most 1e15. Check the matrix for NaN and signs."
     XE030 = "features has {features} rows and labels has {labels}: there must be one per instance."
     XE031 = "A label tree needs instances and labels, but got {rows} instances, {labels} labels."
     XE032 = "Labels must be 1, or between 0 and 1 for soft targets."
@@ -147,3 +159,14 @@ class Warnings:
     XW005 = "No tokenizer for the language {lang!r} ({reason}): used the one for any language."
     XW020 = "Spaces of {count} texts were changed, because HIPE has one or none between tokens."
     XW021 = "{count} of {total} mentions overlap others and were left out, as {format} needs."
+
+
+def raise_at_wrong(settings: object, checks: Mapping[str, tuple[bool, str]]) -> None:
+    """Raise an error at the first of the settings that is not right.
+
+    checks (dict): Per setting, whether it is right, and what would be.
+    """
+    for name, (is_right, expected) in checks.items():
+        if not is_right:
+            value = getattr(settings, name)
+            raise ValueError(Errors.XE027.format(name=name, expected=expected, value=value))

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from spacy_xel.errors import Errors
 
 MANIFEST = "manifest.json"
+_OWN_HASH = "manifest_sha256"
 _CHUNK = 1 << 20
 
 
@@ -67,7 +68,9 @@ def write_manifest(folder: Path, fields: dict[str, Any]) -> None:
         for path in sorted(folder.rglob("*"))
         if path.is_file()
     }
-    text = json.dumps({**fields, "files": files}, indent=2, sort_keys=True, ensure_ascii=False)
+    manifest = {**fields, "files": files}
+    manifest[_OWN_HASH] = _fields_hash(manifest)
+    text = json.dumps(manifest, indent=2, sort_keys=True, ensure_ascii=False)
     (folder / MANIFEST).write_text(text + "\n", encoding="utf8")
 
 
@@ -79,9 +82,13 @@ def read_manifest(folder: Path, expected_format: str) -> dict[str, Any]:
         manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf8"))
         files = manifest["files"]
         found = manifest["format"]
+        is_whole = manifest.pop(_OWN_HASH) == _fields_hash(manifest)
     except (ValueError, KeyError, TypeError) as error:
         problem = f"its {MANIFEST} cannot be read ({error!r})"
         raise ValueError(Errors.XE007.format(path=folder, problem=problem)) from error
+    if not is_whole:
+        problem = f"the contents of {MANIFEST} do not match their checksum"
+        raise ValueError(Errors.XE007.format(path=folder, problem=problem))
     if found != expected_format:
         raise ValueError(Errors.XE006.format(path=folder, found=found, expected=expected_format))
     for name, entry in files.items():
@@ -91,6 +98,10 @@ def read_manifest(folder: Path, expected_format: str) -> dict[str, Any]:
             problem = f"{name} should have {entry['bytes']} bytes but has {size or 0}"
             raise ValueError(Errors.XE007.format(path=folder, problem=problem))
     return manifest
+
+
+def _fields_hash(manifest: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
 
 
 def verify_files(folder: Path, manifest: dict[str, Any]) -> None:

@@ -94,6 +94,8 @@ def explain_text(
             )
         if lost_at is not None:
             yield f"  the search, {retriever.beam} nodes wide, loses it at level {lost_at}"
+        if retriever.n_trees > 1:
+            yield f"  (tree 1 of {retriever.n_trees}; the score of a link is the mean over them)"
 
 
 def draw_tree(

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from spacy_xel.errors import raise_at_wrong
 from spacy_xel.kb.normalize import normalize_name
 from spacy_xel.progress import progress
 from spacy_xel.types import Float32Array, Int32Array, Int64Array, Query, UInt8Array, UInt64Array
@@ -55,6 +56,22 @@ class NgramSettings:
     longest_characters: int = 4
     window: int = 200
     min_count: int = 1
+
+    def __post_init__(self) -> None:
+        kinds = ("mention_words", "context_words", "mention_characters", "mention_name")
+        checks = {kind: (0 <= getattr(self, kind) < 1e6, "from 0 to 1e6") for kind in kinds}
+        checks |= {
+            "longest_words": (1 <= self.longest_words <= 8, "from 1 to 8"),
+            "context_stem": (self.context_stem >= 0, "at least 0"),
+            "shortest_characters": (self.shortest_characters >= 1, "at least 1"),
+            "longest_characters": (
+                self.shortest_characters <= self.longest_characters <= 64,
+                "from shortest_characters to 64",
+            ),
+            "window": (self.window >= 0, "at least 0"),
+            "min_count": (self.min_count >= 1, "at least 1"),
+        }
+        raise_at_wrong(self, checks)
 
     @property
     def weights(self) -> Float32Array:

@@ -127,3 +127,19 @@ def test_every_column_has_a_name():
     assert {'"paris"', "||paris||", "coun-", "lamar", "lamar county", "| par|", "|ris |"} <= set(
         names.values()
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("longest_words", 0),
+        ("window", -5),
+        ("shortest_characters", 9),
+        ("mention_words", math.nan),
+        ("context_words", -1.0),
+        ("min_count", 0),
+    ],
+)
+def test_bad_settings(name, value):
+    with pytest.raises(ValueError, match="must be"):
+        NgramSettings(**{name: value})

@@ -47,3 +47,11 @@ def test_disk_round_trip_and_damage(data, tmp_path):
     (tmp_path / "trees" / "1" / "words.npy").unlink()
     with pytest.raises(ValueError, match="damaged"):
         LabelTreeEnsemble.from_disk(tmp_path / "trees")
+
+
+def test_trees_must_be_alike(data):
+    one = LabelTreeEnsemble.fit(*data, n_trees=1).trees[0]
+    other = LabelTreeEnsemble.fit(*make_data(dimension=20), n_trees=1).trees[0]
+    with pytest.raises(ValueError, match="same features"):
+        LabelTreeEnsemble([one, other])
+    assert LabelTreeEnsemble([one, one]).predict(data[0], k=10**9).shape == data[1].shape

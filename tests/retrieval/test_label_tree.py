@@ -11,7 +11,7 @@ from sklearn.preprocessing import normalize
 from sklearn.svm import LinearSVC
 
 from spacy_xel.retrieval.label_tree import LabelTree, TreeSettings
-from spacy_xel.retrieval.label_tree.cluster import build_tree, label_vectors
+from spacy_xel.retrieval.label_tree.cluster import Tree, build_tree, label_vectors
 from spacy_xel.retrieval.label_tree.explain import (
     explain,
     node_labels,
@@ -291,9 +291,95 @@ def test_bad_input(data):
 def test_labels_without_instances_are_counted():
     features, labels = make_data(n_labels=5)
     empty = sparse.csr_matrix((labels.shape[0], 2), dtype=np.float32)
+    settings = TreeSettings(branching=2, max_leaf=2)
     with pytest.warns(UserWarning, match="2 of 7 labels"):
-        model = LabelTree.fit(features, sparse.hstack([labels, empty]).tocsr())
-    assert model.predict(features).shape[1] == 7
+        model = LabelTree.fit(features, sparse.hstack([labels, empty]).tocsr(), settings=settings)
+    best = model.rank(features, k=7, beam=7)
+    known = np.diff(features.indptr) > 0
+    assert set(best.counts[known]) == {7}
+    assert set(best.nodes[known, 5:].ravel().tolist()) == {5, 6}  # behind all others
+
+
+def test_numbers_that_overflow(data):
+    features, labels = data
+    huge = features.copy()
+    huge.data[:] = 3e38
+    with pytest.raises(ValueError, match="at most 1e15"):
+        LabelTree.fit(huge, labels)
+    large = features.copy()
+    large.data[:] = 1e15
+    model = LabelTree.fit(large, labels, settings=SMALL)
+    assert sorted(model.order.tolist()) == list(range(17))
+    assert np.isfinite(model.predict(features).data).all()
+
+
+def test_halves_are_even_whatever_the_numbers():
+    vectors = sparse.csr_matrix(np.full((11, 3), np.nan, dtype=np.float32))
+    with ThreadPoolExecutor(1) as pool:
+        tree = build_tree(vectors, branching=2, max_leaf=2, iterations=5, seed=0, pool=pool)
+    assert sorted(tree.order.tolist()) == list(range(11))
+
+
+def test_given_trees_are_checked(data):
+    features, labels = data
+    good = Tree(np.arange(17, dtype=np.int32), [np.array([0, 17]), np.arange(18)])
+    assert LabelTree.fit(features, labels, tree=good).n_labels == 17
+    wrong = {
+        "each label once": Tree(np.zeros(17, np.int32), good.bounds),
+        "one node per label": Tree(good.order, [np.array([0, 17])]),
+        "the root": Tree(good.order, [np.array([0, 5, 17]), np.arange(18)]),
+        "within": Tree(good.order, [np.array([0, 17]), np.array([0, 9, 9, 17]), np.arange(18)]),
+    }
+    for message, tree in wrong.items():
+        with pytest.raises(ValueError, match=message):
+            LabelTree.fit(features, labels, tree=tree)
+    wide = sparse.eye(300, dtype=np.float32, format="csr")
+    tree = Tree(np.arange(300, dtype=np.int32), [np.array([0, 300]), np.arange(301)])
+    with pytest.raises(ValueError, match="more than 256"):
+        LabelTree.fit(wide, wide, tree=tree)
+
+
+def test_manifest_is_protected(data, tmp_path):
+    LabelTree.fit(*data, settings=SMALL).to_disk(tmp_path / "tree")
+    path = tmp_path / "tree" / "manifest.json"
+    path.write_text(path.read_text("utf8").replace('"dimension": 60', '"dimension": 70'), "utf8")
+    with pytest.raises(ValueError, match="checksum"):
+        LabelTree.from_disk(tmp_path / "tree")
+
+
+def test_arrays_that_do_not_fit_are_refused(data):
+    model = LabelTree.fit(*data, settings=SMALL)
+    arrays = model.arrays()
+    for name in ("bias", "pair_start", "child_start", "pair_node", "order"):
+        with pytest.raises(ValueError, match="damaged"):
+            LabelTree.from_arrays(SMALL, {**arrays, name: arrays[name][:-1]}, 60)
+    with pytest.raises(ValueError, match="damaged"):
+        LabelTree.from_arrays(SMALL, arrays, 70)
+
+
+def test_wide_beams_and_zero_rows(data):
+    model = LabelTree.fit(*data, settings=SMALL)
+    wide = model.predict(data[0], k=10**9, beam=10**9)
+    assert (wide != model.predict(data[0], k=17, beam=17)).nnz == 0
+    zeros = data[0][:2].copy()
+    zeros.data[:] = 0
+    assert model.predict(zeros).nnz == 0
+    with pytest.raises(ValueError, match="60 features"):
+        model.rank(check_features(sparse.csr_matrix((1, 99), dtype=np.float32)))
+
+
+def test_odd_labels(data):
+    features, labels = data
+    twice = sparse.csr_matrix(
+        (np.ones(2, np.float32), np.array([3, 3]), np.array([0, 2] + [2] * 119)), shape=labels.shape
+    )
+    with pytest.raises(ValueError, match="soft targets"):
+        LabelTree.fit(features, twice)
+    stored = labels.copy()
+    stored.data[0] = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        LabelTree.fit(features, stored)
 
 
 def test_explanations_are_exact(data):
@@ -307,7 +393,7 @@ def test_explanations_are_exact(data):
         score_of = dict(zip(answers.indices.tolist(), answers.data.tolist(), strict=True))
         narrow = set(model.predict(query, k=17, beam=1).indices.tolist())
         for label in range(17):
-            steps, lost_at = explain(model, query, label, beam=1)
+            steps, lost_at = explain(model, query, label, beam=1, k=17)
             assert len(steps) == model.layout.n_levels
             assert steps[-1].score == pytest.approx(score_of[label], rel=1e-3)
             for step in steps:
@@ -335,7 +421,15 @@ def test_nodes_and_their_features(data):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("branching", 3), ("max_leaf", 300), ("loss", "log"), ("cost", 0), ("score", "softmax")],
+    [
+        ("branching", 3),
+        ("max_leaf", 300),
+        ("max_leaf", 1),
+        ("seed", 1 << 63),
+        ("loss", "log"),
+        ("cost", 0),
+        ("score", "softmax"),
+    ],
 )
 def test_bad_settings(name, value):
     with pytest.raises(ValueError, match=name):

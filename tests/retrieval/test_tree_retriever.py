@@ -1,6 +1,7 @@
 """The label tree as a retriever: what a user sees of it."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -76,3 +77,54 @@ def test_abbreviations_are_learnt_both_ways(tmp_path):
     defined = "Patients with atrial fibrillation (AF): AF was short."
     queries = [Query(defined, 40, 42), whole("AF"), whole("atrial fibrillation")]
     assert tree(queries, k=1).rows[:, 0].tolist() == [0, 0, 0]
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("saved")
+    kb = make_kb(folder, *({"id": str(i), "title": f"name {i} of {i * i}"} for i in range(300)))
+    tree = make_label_tree()
+    tree.initialize(kb, [])
+    tree.to_disk(folder)
+    return folder, tree
+
+
+def test_saving_onto_itself_keeps_the_model(saved):
+    folder, tree = saved
+    queries = [whole(f"name {i} of {i * i}") for i in range(300)]
+    expected = tree(queries, k=3).rows.tolist()
+    for _ in range(2):
+        loaded = make_label_tree()
+        loaded.from_disk(folder)
+        loaded.to_disk(folder)
+        assert loaded(queries, k=3).rows.tolist() == expected
+
+
+@pytest.mark.parametrize("name", ["vocabulary.npy", "idf.npy", "trees/0/words.npy"])
+def test_damaged_files_are_noticed(saved, name, tmp_path):
+    shutil.copytree(saved[0] / "label_tree", tmp_path / "label_tree")
+    path = tmp_path / "label_tree" / name
+    content = bytearray(path.read_bytes())
+    content[-3] ^= 1
+    for damaged in (bytes(content), bytes(content[:-8])):
+        path.write_bytes(damaged)
+        with pytest.raises(ValueError, match="damaged"):
+            make_label_tree().from_disk(tmp_path)
+    path.unlink()
+    with pytest.raises(ValueError, match="damaged"):
+        make_label_tree().from_disk(tmp_path)
+
+
+def test_other_settings_are_refused(saved):
+    folder, tree = saved
+    for other in ({"features": {"mention_words": 0.5}}, {"tree": {"cost": 3.0}}, {"trees": 2}):
+        with pytest.raises(ValueError, match="other settings"):
+            make_label_tree(**other).from_disk(folder)
+        with pytest.raises(ValueError, match="other settings"):
+            make_label_tree(**other).from_bytes(tree.to_bytes())
+    data = bytearray(tree.to_bytes())
+    data[len(data) // 2] ^= 1
+    with pytest.raises(ValueError, match="checksum"):
+        make_label_tree().from_bytes(bytes(data))
+    with pytest.raises(ValueError, match="added after"):
+        tree.explain(whole("name 1"), 300)

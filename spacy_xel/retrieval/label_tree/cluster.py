@@ -9,11 +9,13 @@ from itertools import pairwise
 import numpy as np
 from scipy import sparse
 
+from spacy_xel.errors import Errors
 from spacy_xel.progress import progress
 from spacy_xel.retrieval.label_tree.inputs import Rows
 from spacy_xel.types import Int32Array, Int64Array
 
 _BLOCKS = 32
+_MOST_CHILDREN = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,23 @@ class Tree:
 
     order: Int32Array
     bounds: list[Int64Array]
+
+    def check(self, n_labels: int) -> None:
+        """Raise an error if this is no tree over so many labels that rankers can be trained for."""
+        problem = ""
+        if not np.array_equal(np.sort(self.order), np.arange(n_labels)):
+            problem = "its order must have each label once"
+        elif not np.array_equal(self.bounds[-1], np.arange(n_labels + 1)):
+            problem = "its last level must have one node per label"
+        elif self.bounds[0].tolist() != [0, n_labels]:
+            problem = "its first level must have one node, the root"
+        for above, below in pairwise(self.bounds):
+            if not (np.isin(above, below).all() and (np.diff(below) > 0).all()):
+                problem = "a node must lie within one of the level above"
+            elif np.diff(np.searchsorted(below, above)).max() > _MOST_CHILDREN:
+                problem = f"a node has more than {_MOST_CHILDREN} children"
+        if problem:
+            raise ValueError(Errors.XE046.format(labels=n_labels, problem=problem))
 
     def all_children(self, level: int) -> list[Int64Array]:
         """Return per node of a level the bounds of its children."""

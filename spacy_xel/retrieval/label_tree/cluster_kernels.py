@@ -98,6 +98,8 @@ def split_in_half(labels, first, last, indptr, indices, data, max_iterations, se
                 near0 += data[p] * center[place]
                 near1 += data[p] * center[place + 1]
             score[i] = near1 * scale1 - near0 * scale0
+            if not abs(score[i]) < np.inf:  # the halves must come out even whatever the numbers
+                score[i] = 0.0
         threshold = np.partition(score.copy(), half)[half]
         ties_to_0 = half - np.count_nonzero(score < threshold)
         if iteration == 0:  # the centres so far were single labels

@@ -27,6 +27,9 @@ class LabelTreeEnsemble:
 
     def __init__(self, trees: Sequence[LabelTree]) -> None:
         self.trees = list(trees)
+        found = {(tree.dimension, tree.n_labels) for tree in self.trees}
+        if len(found) != 1:
+            raise ValueError(Errors.XE047.format(found=sorted(found)))
 
     @classmethod
     def fit(
@@ -80,7 +83,8 @@ class LabelTreeEnsemble:
         if len(self.trees) == 1:
             return self.trees[0].rank(features, k, beam, threads=threads)
         rows = check_features(features, self.trees[0].dimension)
-        return _mean([tree.rank(rows, k, beam, threads=threads) for tree in self.trees], k)
+        answers = [tree.rank(rows, k, beam, threads=threads) for tree in self.trees]
+        return _mean(answers, min(k, self.trees[0].n_labels))
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return all arrays by name."""

@@ -26,15 +26,17 @@ class Explanation(NamedTuple):
     """The way to a label, and where a search would leave it."""
 
     steps: tuple[Step, ...]
-    lost_at: int | None  # the level at which the beam loses the label, or None
+    lost_at: int | None  # the level at which the search loses the label, or None
 
 
-def explain(model: LabelTree, features: sparse.csr_matrix, label: int, beam: int) -> Explanation:
+def explain(
+    model: LabelTree, features: sparse.csr_matrix, label: int, beam: int, k: int = 20
+) -> Explanation:
     """Explain the score of a label for one query.
 
     features (csr_matrix): One row.
     label (int): The label.
-    beam (int): The width of the search that might lose it.
+    beam, k (int): The width of the search that might lose it, and on the last level.
     """
     rows = check_features(features, model.dimension)
     if rows.shape[0] != 1 or not 0 <= label < model.n_labels:
@@ -62,7 +64,7 @@ def explain(model: LabelTree, features: sparse.csr_matrix, label: int, beam: int
                 bias=bias,
             )
         )
-    return Explanation(tuple(steps), _lost_at(model, rows, path, beam))
+    return Explanation(tuple(steps), _lost_at(model, rows, path, beam, k))
 
 
 def node_path(model: LabelTree, label: int) -> list[int]:
@@ -99,10 +101,12 @@ def _log_score(margin: float, kind: str) -> float:
     return -(max(1.0 - margin, 0.0) ** 3)
 
 
-def _lost_at(model: LabelTree, rows: Rows, path: list[int], beam: int) -> int | None:
-    """Return the first level whose beam does not hold the path, of the inner levels."""
-    for level in range(1, model.layout.n_levels):
-        found = model.search(rows, width=beam, n_levels=level, threads=1)
+def _lost_at(model: LabelTree, rows: Rows, path: list[int], beam: int, k: int) -> int | None:
+    """Return the first level whose best nodes do not hold the path."""
+    n_levels = model.layout.n_levels
+    for level in range(1, n_levels + 1):
+        width = k if level == n_levels else beam
+        found = model.search(rows, width=beam, last_width=width, n_levels=level, threads=1)
         if path[level] not in found.nodes[0, : found.counts[0]]:
             return level
     return None

@@ -113,6 +113,32 @@ class Layout:
     def n_levels(self) -> int:
         return len(self.level_start) - 1
 
+    @property
+    def most_nodes(self) -> int:
+        """Return how many nodes the widest level has."""
+        return int(np.diff(self.level_start).max())
+
+    def check(self, n_labels: int, dimension: int) -> None:
+        """Raise an error if the arrays do not fit each other: compiled code does not look."""
+        starts, n_nodes = self.level_start, int(self.level_start[-1])
+        n_pairs = int(self.pair_start[-1])
+        is_sound = (
+            self.n_nodes(self.n_levels) == n_labels
+            and len(self.child_start) == n_nodes - n_labels + 2
+            and int(self.child_start[0]) == 0
+            and int(self.child_start[-1]) == n_nodes
+            and bool((np.diff(self.child_start) > 0).all())
+            and bool((np.diff(starts) > 0).all())
+            and len(self.bias) == len(self.scale) == n_nodes
+            and len(self.pair_start) == self.n_levels * dimension + 1
+            and len(self.pair_node) == n_pairs
+            and len(self.pair_size) == len(self.word_start) * PAIR_BLOCK > n_pairs
+            and int(self.word_start[-1]) <= len(self.words)
+        )
+        if not is_sound:
+            problem = "its arrays do not fit each other"
+            raise ValueError(Errors.XE007.format(path="the label tree", problem=problem))
+
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         return {name: getattr(self, name) for name in LAYOUT_ARRAYS}
 

@@ -100,6 +100,7 @@ class LabelTree:
                     seed=settings.seed,
                     pool=pool,
                 )
+            tree.check(labels.shape[1])
             trainer = RankerTrainer(rows, labels, weights, tree, settings, pool)
             dimension = rows.shape[1]
             n_levels = len(tree.bounds) - 1
@@ -164,6 +165,7 @@ class LabelTree:
         from spacy_xel.retrieval.label_tree.search_kernels import search
 
         n_levels = n_levels or self.layout.n_levels
+        width = min(width, self.layout.most_nodes)
         last_width = min(last_width or width, self.layout.n_nodes(n_levels))
         n_rows = rows.shape[0]
         found = Beam.empty(n_rows, last_width)
@@ -196,7 +198,12 @@ class LabelTree:
         cls, settings: TreeSettings, arrays: Mapping[str, npt.NDArray[Any]], dimension: int
     ) -> "LabelTree":
         """Make a tree of what arrays() returned."""
-        layout = Layout(**{name: arrays[name] for name in LAYOUT_ARRAYS})
+        try:
+            layout = Layout(**{name: arrays[name] for name in LAYOUT_ARRAYS})
+            layout.check(len(arrays["order"]), dimension)
+        except (KeyError, TypeError, IndexError) as error:
+            problem = f"an array is missing or of the wrong kind ({error!r})"
+            raise ValueError(Errors.XE007.format(path="the label tree", problem=problem)) from error
         return cls(settings, arrays["order"], layout, dimension)
 
     def to_disk(self, path: str | Path) -> None:

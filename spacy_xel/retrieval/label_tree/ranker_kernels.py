@@ -17,6 +17,7 @@ _ZERO = np.float32(0.0)
 _ONE = np.float32(1.0)
 _HUGE = np.float32(1e30)
 _TINY = np.float32(1e-12)
+_NO_DATA = np.float32(-100)  # the bias of a child without an instance: behind all others
 _UNSEEN, _SINGLE, _SHARED = -1, -2, -3
 _LARGEST_BYTE = np.float32(127)
 
@@ -374,13 +375,17 @@ def train_node(
             squared, tolerance, max_passes, seed, weights[block], bias[block],
         )  # fmt: skip
     clear_slots(rows, row_slot)
+    biases = bias.ravel()[:n_children].copy()
+    for child in range(n_children):
+        if label_ptr[bounds[child]] == label_ptr[bounds[child + 1]]:
+            biases[child] = _NO_DATA
     kept, counts, child, value, scale = keep_weights(
         weights, dual, features, single_ptr, single_features, single_data, n_children, threshold
     )
     for i in range(n_children):
         scale[i] = scale[i] / _LARGEST_BYTE if scale[i] > _ZERO else _ONE
     sizes, words = pack_weights(counts, child, value, scale)
-    return kept, sizes, words, bias.ravel()[:n_children].copy(), scale
+    return kept, sizes, words, biases, scale
 
 
 @numba.njit(cache=True, nogil=True)

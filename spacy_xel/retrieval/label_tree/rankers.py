@@ -15,6 +15,7 @@ from spacy_xel.retrieval.label_tree.layout import Level, NodeWeights
 from spacy_xel.retrieval.label_tree.settings import TreeSettings
 from spacy_xel.types import Float32Array, Int32Array, Int64Array
 
+_TINY = 1e-12  # what is no larger is 0
 _NONE: Int32Array = np.empty(0, dtype=np.int32)
 
 
@@ -88,7 +89,7 @@ class RankerTrainer:
             bounds, self.label_ptr, self.label_rows, self.label_values, extra,
             self.indptr, self.indices, self.data, self.row_cost,
             squared, np.float32(settings.tolerance), settings.max_passes,
-            np.float32(settings.threshold), settings.seed,
+            np.float32(max(settings.threshold, _TINY)), settings.seed,
             self._scratch.row_slot, self._scratch.feature_slot,
         )  # fmt: skip
         return NodeWeights(*found)

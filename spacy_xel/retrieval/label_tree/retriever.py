@@ -1,8 +1,9 @@
 """The label tree as a retriever: n-grams of mentions and of the knowledge base's own names."""
 
+import hashlib
 import json
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -21,10 +22,18 @@ from spacy_xel.progress import progress
 from spacy_xel.retrieval.label_tree.ensemble import LabelTreeEnsemble
 from spacy_xel.retrieval.label_tree.explain import Explanation, explain
 from spacy_xel.retrieval.label_tree.settings import TreeSettings
-from spacy_xel.storage import load_array
+from spacy_xel.storage import (
+    load_array,
+    new_folder,
+    read_manifest,
+    verify_bytes,
+    verify_files,
+    write_manifest,
+)
 from spacy_xel.types import AnnotatedText, CandidateBatch, Entity, Query
 
-_STORE_FILE = "store.json"
+RETRIEVER_FORMAT = "spacy-xel-label-tree-retriever-1"
+_FOLDER = "label_tree"
 # Names are short: small weights tell them apart.
 NAME_TREE = TreeSettings(threshold=0.05)
 
@@ -120,6 +129,8 @@ class LabelTreeRetriever:
         """
         if self.features is None or self.trees is None:
             raise ValueError(Errors.XE002.format(name="LabelTree"))
+        if row >= self.trees.trees[0].n_labels:
+            raise ValueError(Errors.XE045.format(row=row))
         (query,) = self._prepare([query])
         vector = self.features.transform([query])
         names = self.features.columns(ngram_names(query, self.feature_settings))
@@ -131,40 +142,62 @@ class LabelTreeRetriever:
     def to_disk(self, path: Path) -> None:
         if self.features is None or self.trees is None:
             return
-        path.mkdir(parents=True, exist_ok=True)
-        self.trees.to_disk(path / "trees")
-        for name, values in self.features.arrays().items():
-            np.save(path / f"{name}.npy", values)
-        srsly.write_json(path / _STORE_FILE, {"identity": self.store_identity})
+        # A new folder, because the arrays may be mapped from the one that is there.
+        with new_folder(path / _FOLDER, force=True) as folder:
+            self.trees.to_disk(folder / "trees")
+            for name, values in self.features.arrays().items():
+                np.save(folder / f"{name}.npy", values)
+            write_manifest(folder, {"format": RETRIEVER_FORMAT, **self._header()})
 
     def from_disk(self, path: Path) -> None:
-        self.trees = LabelTreeEnsemble.from_disk(path / "trees")
-        self.store_identity = srsly.read_json(path / _STORE_FILE)["identity"]
-        arrays = {name: load_array(path / f"{name}.npy") for name in FEATURE_ARRAYS}
+        folder = path / _FOLDER
+        manifest = read_manifest(folder, RETRIEVER_FORMAT)
+        verify_files(folder, manifest)
+        self._check_header(manifest, folder)
+        arrays = {name: load_array(folder / f"{name}.npy") for name in FEATURE_ARRAYS}
         self.features = NgramFeatures.from_arrays(self.feature_settings, arrays)
+        self.trees = LabelTreeEnsemble.from_disk(folder / "trees", verify=False)
 
     def to_bytes(self) -> bytes:
         if self.features is None or self.trees is None:
             return b""
         arrays = {**self.features.arrays(), **self.trees.arrays()}
-        shapes = {name: [array.dtype.str, list(array.shape)] for name, array in arrays.items()}
-        header = {"dimension": self.features.dimension, "shapes": shapes}
-        header["store"] = self.store_identity
+        header = self._header()
+        header["shapes"] = {n: [array.dtype.str, list(array.shape)] for n, array in arrays.items()}
+        header["dimension"] = self.features.dimension
         data = {name: array.tobytes() for name, array in arrays.items()}
-        return bytes(srsly.msgpack_dumps({"header": json.dumps(header), "data": data}))
+        data["header"] = json.dumps(header).encode()
+        files = {n: {"sha256": hashlib.sha256(part).hexdigest()} for n, part in data.items()}
+        return bytes(srsly.msgpack_dumps({"files": files, "data": data}))
 
     def from_bytes(self, data: bytes) -> None:
         if not data:
             return
         content = srsly.msgpack_loads(data)
-        header = json.loads(content["header"])
-        self.store_identity = header["store"]
+        verify_bytes(content["data"], content)
+        header = json.loads(content["data"]["header"])
+        self._check_header(header, "the data")
         arrays: dict[str, Any] = {
             name: np.frombuffer(content["data"][name], dtype=dtype).reshape(shape).copy()
             for name, (dtype, shape) in header["shapes"].items()
         }
         self.features = NgramFeatures.from_arrays(self.feature_settings, arrays)
         self.trees = LabelTreeEnsemble.from_arrays(self.tree_settings, arrays, header["dimension"])
+
+    def _header(self) -> dict[str, Any]:
+        """Return what a saved tree has to agree with: the knowledge base and the settings."""
+        settings = {
+            "features": self.feature_settings.to_json(),
+            "tree": self.tree_settings.to_json(),
+            "trees": self.n_trees,
+        }
+        return {"store": self.store_identity, "settings": settings}
+
+    def _check_header(self, header: Mapping[str, Any], path: Path | str) -> None:
+        saved, config = header["settings"], self._header()["settings"]
+        if saved != config:
+            raise ValueError(Errors.XE044.format(path=path, saved=saved, config=config))
+        self.store_identity = header["store"]
 
 
 class _Labels:

@@ -15,6 +15,7 @@ _PAIR_BLOCK = np.uint64(PAIR_BLOCK)
 _NODE = np.uint64(0xFFFFFFFF)
 _ZERO = np.float32(0.0)
 _ONE = np.float32(1.0)
+_LARGEST = np.float32(1e15)  # sums of squares of larger features overflow
 L3_HINGE, SIGMOID = 0, 1
 SOUND, UNSORTED, NOT_A_FEATURE, BROKEN = 0, 1, 2, 3
 
@@ -33,7 +34,7 @@ def check_rows(indptr, indices, data, n_columns):
         for p in range(indptr[row], indptr[row + 1]):
             if indices[p] < 0 or indices[p] >= n_columns:
                 return BROKEN
-            if not (data[p] >= _ZERO and data[p] < np.inf):
+            if not (data[p] >= _ZERO and data[p] <= _LARGEST):
                 worst = NOT_A_FEATURE
             if indices[p] <= last:
                 worst = max(worst, UNSORTED)
@@ -133,7 +134,7 @@ def add_losses(margins, bias, scale, parent_loss, kind, losses):
     else:
         for i in range(margins.shape[0]):
             below = _ONE - (margins[i] * scale[i] + bias[i])
-            below = below if below > _ZERO else _ZERO
+            below = _ZERO if below <= _ZERO else below
             losses[i] = parent_loss + below * below * below
 
 
@@ -155,6 +156,12 @@ def insert_key(keys, count, limit, key):
         place -= 1
     keys[place] = key
     return min(count + 1, limit)
+
+
+@numba.njit(cache=True, nogil=True)
+def has_features(data, start, end):
+    """Tell whether any of data[start:end] is not 0."""
+    return end > start and data[start:end].max() > _ZERO
 
 
 @numba.njit(cache=True, nogil=True)
@@ -266,7 +273,7 @@ def search(
     hit_value = np.empty(longest * width + 1, np.float32)
     hit_word = np.empty(longest * width, np.int64)
     for row in range(first_row, last_row):
-        if indptr[row] == indptr[row + 1]:
+        if not has_features(data, indptr[row], indptr[row + 1]):
             continue  # it would get the same answer as any other without a known feature
         count = 1
         beam[0], beam_losses[0] = -1, _ZERO  # the root

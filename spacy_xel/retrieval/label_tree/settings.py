@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from spacy_xel.errors import Errors
+from spacy_xel.errors import raise_at_wrong
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class TreeSettings:
         powers = [1 << i for i in range(1, 9)]
         checks = {
             "branching": (self.branching in powers, f"one of {powers}"),
-            "max_leaf": (1 <= self.max_leaf <= 256, "from 1 to 256"),
+            "max_leaf": (2 <= self.max_leaf <= 256, "from 2 to 256"),
             "cluster_iterations": (self.cluster_iterations >= 1, "at least 1"),
             "loss": (self.loss in ("squared_hinge", "hinge"), "squared_hinge or hinge"),
             "cost": (self.cost > 0, "larger than 0"),
@@ -49,12 +49,9 @@ class TreeSettings:
             "threshold": (self.threshold >= 0, "at least 0"),
             "negatives": (self.negatives in ("tfn", "tfn+man"), "tfn or tfn+man"),
             "score": (self.score in ("l3_hinge", "sigmoid"), "l3_hinge or sigmoid"),
-            "seed": (self.seed >= 0, "at least 0"),
+            "seed": (0 <= self.seed < 1 << 31, "from 0 to 2147483647"),
         }
-        for name, (is_right, expected) in checks.items():
-            if not is_right:
-                value = getattr(self, name)
-                raise ValueError(Errors.XE027.format(name=name, expected=expected, value=value))
+        raise_at_wrong(self, checks)
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
