@@ -368,6 +368,26 @@ def test_wide_beams_and_zero_rows(data):
         model.rank(check_features(sparse.csr_matrix((1, 99), dtype=np.float32)))
 
 
+def test_broken_matrices_are_refused(data):
+    model = LabelTree.fit(*data, settings=SMALL)
+    short = data[0].copy()
+    short.indptr = short.indptr[:-5]
+    far = data[0].copy()
+    far.indices = far.indices.astype(np.int64)
+    far.indices[0] += 1 << 32
+    for broken in (short, far):
+        with pytest.raises(ValueError, match="point outside"):
+            model.predict(broken)
+
+
+def test_weights_of_zero_are_not_kept():
+    features = sparse.csr_matrix(np.eye(3, dtype=np.float32))
+    model = LabelTree.fit(features, features, settings=SMALL)
+    weights = dense_weights(model.layout, 0, 3)
+    pairs = int(model.layout.pair_start[-1])
+    assert pairs == np.count_nonzero(weights.any(axis=1))
+
+
 def test_odd_labels(data):
     features, labels = data
     twice = sparse.csr_matrix(
