@@ -140,6 +140,16 @@ class Errors:
         "memory, so the file is not read. Convert it to N-Triples if you trust it."
     )
     XE062 = "Unknown kind of ids {ids!r} for {format}: choose one of {known}."
+    XE110 = (
+        "There is no pipeline {name!r}: expected a folder with a config.cfg, or the name of a "
+        "pipeline that is installed."
+    )
+    XE111 = (
+        "There is no knowledge base {name!r}: expected the folder of one (xel kb build), the "
+        "folder of a pipeline, or the name of a pipeline that is installed."
+    )
+    XE112 = "The pipeline {name} should have one knowledge base; found: {found}. Name its folder."
+    XE113 = "The knowledge base has versions {first} to {last}, but not {version}."
     XE027 = "The setting {name} must be {expected}, but got {value!r}."
     XE028 = "The label tree was fitted on {expected} features, but got {value}."
     XE029 = "Features must be not negative, and at most 1e15. Check the matrix for NaN and signs."

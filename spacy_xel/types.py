@@ -120,3 +120,4 @@ class Link:
     score: float = 0.0
     candidates: tuple[tuple[str, float], ...] = ()
     label: str = ""
+    kb_version: str = ""  # XelKnowledgeBase.revision of the knowledge base that was asked

@@ -8,6 +8,7 @@ import typer
 from wasabi import msg
 
 from spacy_xel.cli.common import friendly_errors, parse_size
+from spacy_xel.cli.kb_diff import diff_cli
 from spacy_xel.cli.kb_import import import_cli
 from spacy_xel.errors import Errors
 from spacy_xel.formats import read_corpus
@@ -15,13 +16,15 @@ from spacy_xel.jsonlines import BadLine, read_lines
 from spacy_xel.kb.build import BuildReport, OnError, build_store
 from spacy_xel.kb.knowledge_base import XelKnowledgeBase
 from spacy_xel.kb.schema import parse_entity
+from spacy_xel.pipeline.locate import store_folder
 from spacy_xel.types import Entity
 
 HELP = "Import, build, look into and change knowledge bases, also while they are in use."
 kb_app = typer.Typer(name="kb", help=HELP, no_args_is_help=True, rich_markup_mode=None)
 kb_app.command("import")(import_cli)
+kb_app.command("diff")(diff_cli)
 
-_STORE = typer.Argument(..., help="Folder of the knowledge base", exists=True, file_okay=False)
+_STORE = typer.Argument(..., help="Folder of the knowledge base, or a pipeline that has one")
 
 
 @kb_app.command("build")
@@ -65,23 +68,24 @@ def build_cli(
 @kb_app.command("info")
 @friendly_errors
 def info_cli(
-    store: Path = _STORE,
+    store: str = _STORE,
     verify: bool = typer.Option(False, "--verify", help="Compare every file with its checksum"),
     as_json: bool = typer.Option(False, "--json", help="Print JSON"),
 ) -> None:
     """
     Show what is in a knowledge base.
     """
-    kb = XelKnowledgeBase.open(store, verify=True if verify else None)
+    kb = XelKnowledgeBase.open(store_folder(store), verify=True if verify else None)
     manifest = kb.built.manifest
     info = {
-        "path": str(store),
+        "path": str(kb.path),
         "entities": len(kb),
         "names": len(kb.built.names_uncased),
         "ambiguous_names": kb.built.names_uncased.count_ambiguous(),
         "cased_names": len(kb.built.names_cased),
         "language": kb.built.lang or "any",
         "version": kb.version,
+        "revision": kb.revision,
         "megabytes": round(sum(f["bytes"] for f in manifest["files"].values()) / 1e6, 1),
         "made_by": manifest["made_by"],
         "source": manifest["source"],
@@ -101,7 +105,7 @@ def info_cli(
 @kb_app.command("find")
 @friendly_errors
 def find_cli(
-    store: Path = _STORE,
+    store: str = _STORE,
     name: str = typer.Argument(..., help="A name, or the id of an entity"),
     cased: bool = typer.Option(False, "--cased", help="Distinguish upper and lower case"),
     limit: int = typer.Option(20, "--limit", "-n", help="Show so many entities at most"),
@@ -109,7 +113,7 @@ def find_cli(
     """
     Show the entities that a name may mean, the most probable first.
     """
-    kb = XelKnowledgeBase.open(store)
+    kb = XelKnowledgeBase.open(store_folder(store))
     found = kb.lookup(name, cased=cased)
     if not found and kb.contains_entity(name):
         found = [(kb.row(name), 1.0)]
@@ -127,7 +131,7 @@ def find_cli(
 @kb_app.command("add")
 @friendly_errors
 def add_cli(
-    store: Path = _STORE,
+    store: str = _STORE,
     source: Path | None = typer.Argument(None, help="KB file with the entities to add"),
     kb_id: str = typer.Option("", "--id", help="Add one entity with this id"),
     title: str = typer.Option("", "--title", help="Its title"),
@@ -150,33 +154,33 @@ def add_cli(
             entities = [parse_entity(json.dumps(fields).encode())]
         except BadLine as error:
             raise ValueError(Errors.XE009.format(where="the options", problem=error)) from error
-    version = XelKnowledgeBase.open(store).add(entities, replace=replace)
+    version = XelKnowledgeBase.open(store_folder(store)).add(entities, replace=replace)
     msg.good(f"Added {len(entities)} entities: version {version}")
 
 
 @kb_app.command("remove")
 @friendly_errors
 def remove_cli(
-    store: Path = _STORE,
+    store: str = _STORE,
     kb_ids: list[str] = typer.Argument(..., help="Ids of the entities to remove"),
 ) -> None:
     """
     Remove entities. Running pipelines stop linking to them at once.
     """
-    version = XelKnowledgeBase.open(store).remove(kb_ids)
+    version = XelKnowledgeBase.open(store_folder(store)).remove(kb_ids)
     msg.good(f"Removed {len(kb_ids)} entities: version {version}")
 
 
 @kb_app.command("rollback")
 @friendly_errors
 def rollback_cli(
-    store: Path = _STORE,
+    store: str = _STORE,
     to: int | None = typer.Option(None, "--to", help="Version to go back to; 0 is as built"),
 ) -> None:
     """
     Undo changes: go back to an earlier version, by default the one before the last change.
     """
-    version = XelKnowledgeBase.open(store).rollback(to)
+    version = XelKnowledgeBase.open(store_folder(store)).rollback(to)
     msg.good(f"Rolled back: version {version}")
 
 

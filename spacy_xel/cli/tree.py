@@ -13,8 +13,9 @@ from spacy_xel.errors import Errors
 from spacy_xel.features.ngrams import ngram_names
 from spacy_xel.kb.knowledge_base import XelKnowledgeBase
 from spacy_xel.pipeline.annotate import SPANS_KEY
+from spacy_xel.retrieval.label_tree.additions import kb_queries
 from spacy_xel.retrieval.label_tree.explain import node_labels, node_path, strongest_features
-from spacy_xel.retrieval.label_tree.retriever import LabelTreeRetriever, kb_queries
+from spacy_xel.retrieval.label_tree.retriever import LabelTreeRetriever
 from spacy_xel.types import NIL, Query
 
 HELP = "Look into the label tree of a pipeline."

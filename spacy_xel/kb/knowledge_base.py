@@ -90,6 +90,11 @@ class XelKnowledgeBase(KnowledgeBase):
             raise ValueError(Errors.XE002.format(name="knowledge base"))
         return self.store
 
+    @property
+    def revision(self) -> str:
+        """Which store, and how many changes to it: what a link is traced back to."""
+        return f"{self.built.identity[:12]}.{self.version}"
+
     def refresh(self) -> bool:
         """Take in changes made by others, or by another process; return whether there were any."""
         stamp = None if self.path is None else _stamp(self.path)

@@ -179,6 +179,7 @@ class CandidateRetriever(KnowledgeBasePipe):
     def _links(
         self, kb: XelKnowledgeBase, spans: list[Span], batch: CandidateBatch
     ) -> Iterator[Link]:
+        revision = kb.revision
         all_rows, all_scores = batch.rows.tolist(), batch.scores.tolist()
         for span, rows, scores in zip(spans, all_rows, all_scores, strict=True):
             # A fitted retriever may still know entities that have been removed since.
@@ -195,4 +196,5 @@ class CandidateRetriever(KnowledgeBasePipe):
                 score=candidates[0][1] if candidates else 0.0,
                 candidates=candidates,
                 label=span.label_,
+                kb_version=revision,
             )

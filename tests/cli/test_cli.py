@@ -3,6 +3,7 @@
 import json
 
 import pytest
+import spacy
 from typer.testing import CliRunner
 
 from spacy_xel.cli.common import parse_size
@@ -73,8 +74,33 @@ def test_bad_options(xel, tmp_path, write_jsonl):
     assert "max_ram" in xel("kb", "build", path, tmp_path / "kb", "--max-ram", "lots", code=1)
     xel("kb", "build", path, tmp_path / "kb", "--on-error", "ignore", code=2)
     assert "does not exist" in xel("kb", "build", tmp_path / "no.jsonl", tmp_path / "kb", code=1)
-    xel("kb", "info", tmp_path / "nothing", code=2)
-    assert "not a knowledge-base store" in xel("kb", "info", tmp_path, code=1)
+    assert "no knowledge base" in xel("kb", "info", tmp_path / "nothing", code=1)
+    assert "no knowledge base" in xel("kb", "info", tmp_path, code=1)
+
+
+def test_the_knowledge_base_of_a_pipeline_is_changed_and_compared(
+    xel, linker, tmp_path, write_jsonl
+):
+    nlp = tmp_path / "nlp"
+    linker.to_disk(nlp)
+    running = spacy.load(nlp)
+    assert "version 1" in xel("kb", "add", nlp, "--id", "X", "--title", "Atlantis")
+    assert [ent.kb_id_ for ent in running("Atlantis sank").ents] == ["X"]
+    xel("kb", "remove", nlp, "Q60")
+    troy = {"id": "Q22647", "title": "Troy", "description": "in Asia Minor", "aliases": ["Ilion"]}
+    xel("kb", "add", nlp, write_jsonl([troy]), "--replace")
+    output = xel("kb", "diff", nlp, "--output", tmp_path / "diff.jsonl")
+    assert "1 added, 1 removed, 1 changed" in output
+    assert "aliases, description" in output
+    lines = [json.loads(line) for line in (tmp_path / "diff.jsonl").read_text().splitlines()]
+    kinds = {line["id"]: line["change"] for line in lines}
+    assert kinds == {"X": "added", "Q60": "removed", "Q22647": "changed"}
+    assert "1 added, 0 removed, 0 changed" in xel("kb", "diff", f"{nlp}@0", f"{nlp}@1")
+    assert "0 added, 1 removed, 1 changed" in xel("kb", "diff", f"{nlp}@1", nlp)
+    assert "versions 0 to 3" in xel("kb", "diff", f"{nlp}@7", nlp, code=1)
+    ents = running("Troy, New York City, Atlantis").ents
+    assert {ent.kb_id_ for ent in ents if ent.text == "Troy"} == {"Q22647"}
+    assert all(ent._.xel_kb_version.endswith(".3") for ent in ents)
 
 
 def test_link_evaluate_and_convert(xel, linker, tmp_path, write_jsonl):

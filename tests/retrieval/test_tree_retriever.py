@@ -10,7 +10,7 @@ from spacy.vocab import Vocab
 from spacy_xel.kb.build import build_store
 from spacy_xel.kb.knowledge_base import XelKnowledgeBase, empty_knowledge_base
 from spacy_xel.retrieval.label_tree.retriever import make_label_tree
-from spacy_xel.types import AnnotatedText, Mention, Query
+from spacy_xel.types import AnnotatedText, Entity, Mention, Query
 
 
 def make_kb(folder, *entities):
@@ -128,3 +128,57 @@ def test_other_settings_are_refused(saved):
         make_label_tree().from_bytes(bytes(data))
     with pytest.raises(ValueError, match="added after"):
         tree.explain(whole("name 1"), 300)
+
+
+def titles(kb, batch):
+    return [[kb.entity(row).title for row in rows if row >= 0] for rows in batch.rows.tolist()]
+
+
+@pytest.mark.parametrize("trees", [1, 3])
+def test_added_entities_are_found_at_once(tmp_path, trees):
+    colours = ["red", "green", "blue", "white", "black", "brown"]
+    birds = ["heron", "finch", "robin", "plover", "warbler", "gull", "owl"]
+    names = [f"{colour} {bird}" for colour in colours for bird in birds]
+    kb = make_kb(tmp_path, *({"id": name, "title": name} for name in names))
+    tree = make_label_tree(trees=trees)
+    tree.initialize(kb, [])
+    queries = [whole(name) for name in ["golden eagle", "golden eagel", "red heron", "gold finch"]]
+    before = tree(queries, k=3)
+    kb.add([Entity("E", "golden eagle"), Entity("F", "gold finch", ("goldfinch",))])
+    after = tree(queries, k=3)
+    assert [found[0] for found in titles(kb, after)] == [
+        "golden eagle", "golden eagle", "red heron", "gold finch"
+    ]  # fmt: skip
+    assert after.rows[2, 0] == before.rows[2, 0]
+    assert after.scores[2, 0] == before.scores[2, 0]
+    assert (np.diff(after.scores, axis=1) <= 0).all()
+    copy = make_label_tree(trees=trees)
+    copy.from_bytes(tree.to_bytes())
+    copy.attach(kb)
+    assert copy(queries, k=3).scores.tolist() == after.scores.tolist()
+    kb.remove(["E"])
+    assert "golden eagle" not in titles(kb, tree(queries, k=3))[0]
+    kb.rollback(0)
+    assert tree(queries, k=3).scores.tolist() == before.scores.tolist()
+
+
+def test_a_replaced_entity_keeps_what_the_tree_learnt(tmp_path):
+    kb = make_kb(tmp_path, {"id": "A", "title": "anemia"}, {"id": "B", "title": "asthma"})
+    tree = make_label_tree(features={"context_words": 0.0})
+    text = AnnotatedText("d", "low iron", (Mention(0, 8, ("A",)),))
+    tree.initialize(kb, [text])
+    kb.add([Entity("A", "anaemia")], replace=True)
+    batch = tree([whole("low iron"), whole("anaemia")], k=5)
+    assert [kb.kb_id(row) for row in batch.rows[:, 0].tolist()] == ["A", "A"]
+    assert all(len(set(rows)) == len(rows) for rows in titles(kb, batch))
+
+
+def test_added_names_without_known_ngrams_are_found(tmp_path):
+    kb = make_kb(tmp_path, {"id": "A", "title": "anemia"})
+    tree = make_label_tree()
+    tree.initialize(kb, [])
+    kb.add([Entity("J", "貧血"), Entity("E", "?!")])
+    batch = tree([whole("anemia"), whole("貧血"), whole("?!"), whole("寒")], k=5)
+    assert [found[:1] for found in titles(kb, batch)][:3] == [["anemia"], ["貧血"], ["?!"]]
+    assert batch.scores[1, 0] == 1
+    assert not titles(kb, batch)[3]

@@ -16,9 +16,9 @@ from scipy import sparse
 from spacy_xel.errors import Errors
 from spacy_xel.features.ngrams import FEATURE_ARRAYS, NgramFeatures, NgramSettings, ngram_names
 from spacy_xel.kb.knowledge_base import XelKnowledgeBase
-from spacy_xel.kb.normalize import normalize_name
 from spacy_xel.mentions.abbreviations import spell_out
 from spacy_xel.progress import progress
+from spacy_xel.retrieval.label_tree.additions import AddedEntities, kb_queries, merge
 from spacy_xel.retrieval.label_tree.ensemble import LabelTreeEnsemble
 from spacy_xel.retrieval.label_tree.explain import Explanation, explain
 from spacy_xel.retrieval.label_tree.settings import TreeSettings
@@ -30,7 +30,7 @@ from spacy_xel.storage import (
     verify_files,
     write_manifest,
 )
-from spacy_xel.types import AnnotatedText, CandidateBatch, Entity, Query
+from spacy_xel.types import AnnotatedText, CandidateBatch, Query
 
 RETRIEVER_FORMAT = "spacy-xel-label-tree-retriever-1"
 _FOLDER = "label_tree"
@@ -67,6 +67,9 @@ class LabelTreeRetriever:
         self.features: NgramFeatures | None = None
         self.trees: LabelTreeEnsemble | None = None
         self.store_identity = ""
+        self.kb: XelKnowledgeBase | None = None
+        self._added: AddedEntities | None = None
+        self._added_version = 0
 
     def initialize(self, kb: XelKnowledgeBase, texts: Iterable[AnnotatedText]) -> None:
         """Learn from the names and descriptions of the knowledge base, and from texts."""
@@ -75,6 +78,7 @@ class LabelTreeRetriever:
         self.features, vectors = NgramFeatures.fit_transform(queries, self.feature_settings)
         self.store_identity = kb.built.identity
         matrix = labels.matrix(kb.n_rows)
+        self.kb, self._added, self._added_version = kb, None, 0
         self.trees = LabelTreeEnsemble.fit(
             vectors, matrix, n_trees=self.n_trees, settings=self.tree_settings
         )
@@ -105,6 +109,7 @@ class LabelTreeRetriever:
         """Check that the rows are those that the tree was fitted to."""
         if self.trees is not None and kb.built.identity != self.store_identity:
             raise ValueError(Errors.XE041.format(path=kb.path))
+        self.kb, self._added, self._added_version = kb, None, 0
 
     def __call__(self, queries: Sequence[Query], k: int) -> CandidateBatch:
         if self.features is None or self.trees is None:
@@ -113,13 +118,30 @@ class LabelTreeRetriever:
         if not queries:
             return batch
         # One thread: components may run in processes that were forked.
-        vectors = self.features.transform(self._prepare(queries))
+        queries = self._prepare(queries)
+        vectors = self.features.transform(queries)
         best = self.trees.rank(vectors, k, self.beam, threads=1)
         width = best.nodes.shape[1]
         found = np.arange(width) < best.counts[:, None]
         batch.rows[:, :width][found] = best.nodes[found]
         batch.scores[:, :width][found] = np.exp(best.scores[found])
-        return batch
+        if self.kb is None or not self.kb.version:
+            return batch
+        added = self._added_entities(self.kb, self.features, self.trees)
+        more = [] if added is None else added.search(queries, vectors, k, self.beam)
+        return merge([batch, *more], self.kb.overlay.heirs, k)
+
+    def _added_entities(
+        self, kb: XelKnowledgeBase, features: NgramFeatures, trees: LabelTreeEnsemble
+    ) -> AddedEntities | None:
+        """Return the tree of what was added since the large one was fitted, made anew if needed."""
+        if self._added_version != kb.version:
+            known = trees.trees[0].n_labels
+            rows = [row for row in kb.overlay.entities if row >= known]
+            settings = self.tree_settings
+            self._added = AddedEntities.fit(rows, kb, features, trees, settings) if rows else None
+            self._added_version = kb.version
+        return self._added
 
     def explain(self, query: Query, row: int) -> "tuple[Explanation, dict[int, str]]":
         """Return the way to an entity through the first tree, and the names of the query's n-grams.
@@ -227,15 +249,6 @@ def _kb_instances(kb: XelKnowledgeBase, labels: _Labels) -> Iterator[Query]:
         for query in kb_queries(kb.entity(row)):
             labels.add((row,))
             yield query
-
-
-def kb_queries(entity: Entity) -> list[Query]:
-    """Return what a knowledge base itself says of an entity as queries, one per name."""
-    return [
-        Query(f"{name} {entity.description}", 0, len(name))
-        for name in entity.names
-        if normalize_name(name)
-    ]
 
 
 def make_label_tree(
