@@ -149,6 +149,7 @@ class Errors:
         "folder of a pipeline, or the name of a pipeline that is installed."
     )
     XE112 = "The pipeline {name} should have one knowledge base; found: {found}. Name its folder."
+    XE114 = "The finished pipeline cannot take the place of {path}: choose another folder."
     XE113 = "The knowledge base has versions {first} to {last}, but not {version}."
     XE027 = "The setting {name} must be {expected}, but got {value!r}."
     XE028 = "The label tree was fitted on {expected} features, but got {value}."

@@ -63,7 +63,7 @@ def write_manifest(folder: Path, fields: dict[str, Any]) -> None:
     files = {
         path.relative_to(folder).as_posix(): {
             "bytes": path.stat().st_size,
-            "sha256": _sha256(path),
+            "sha256": file_sha256(path),
         }
         for path in sorted(folder.rglob("*"))
         if path.is_file()
@@ -74,15 +74,15 @@ def write_manifest(folder: Path, fields: dict[str, Any]) -> None:
     (folder / MANIFEST).write_text(text + "\n", encoding="utf8")
 
 
-def read_manifest(folder: Path, expected_format: str) -> dict[str, Any]:
-    """Return the manifest of a folder after a check that all its files have the right size."""
+def load_manifest(folder: Path, expected_format: str) -> dict[str, Any]:
+    """Return the manifest of a folder; the files that it names are not looked at."""
     if not (folder / MANIFEST).is_file():
         raise FileNotFoundError(Errors.XE005.format(path=folder))
     try:
         manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf8"))
-        files = manifest["files"]
         found = manifest["format"]
-    except (ValueError, KeyError, TypeError) as error:
+        manifest["files"].items()
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         problem = f"its {MANIFEST} cannot be read ({error!r})"
         raise ValueError(Errors.XE007.format(path=folder, problem=problem)) from error
     if found != expected_format:
@@ -90,7 +90,13 @@ def read_manifest(folder: Path, expected_format: str) -> dict[str, Any]:
     if manifest.pop(_OWN_HASH, None) != _fields_hash(manifest):
         problem = f"the contents of {MANIFEST} do not match their checksum"
         raise ValueError(Errors.XE007.format(path=folder, problem=problem))
-    for name, entry in files.items():
+    return manifest
+
+
+def read_manifest(folder: Path, expected_format: str) -> dict[str, Any]:
+    """Return the manifest of a folder after a check that all its files have the right size."""
+    manifest = load_manifest(folder, expected_format)
+    for name, entry in manifest["files"].items():
         path = folder / name
         size = path.stat().st_size if path.is_file() else None
         if size != entry["bytes"]:
@@ -106,7 +112,7 @@ def _fields_hash(manifest: Mapping[str, Any]) -> str:
 def verify_files(folder: Path, manifest: dict[str, Any]) -> None:
     """Raise if the contents of any file of the manifest have changed."""
     for name, entry in manifest["files"].items():
-        if _sha256(folder / name) != entry["sha256"]:
+        if file_sha256(folder / name) != entry["sha256"]:
             problem = f"the contents of {name} do not match their checksum"
             raise ValueError(Errors.XE007.format(path=folder, problem=problem))
 
@@ -151,7 +157,8 @@ def _has_data(file: Any) -> bool:
     return int(np.prod(shape)) > 0
 
 
-def _sha256(path: Path) -> str:
+def file_sha256(path: Path) -> str:
+    """Return the hash of a file's contents."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK):

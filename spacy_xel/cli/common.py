@@ -1,6 +1,7 @@
 """What the commands share."""
 
 import functools
+import resource
 import signal
 import sys
 from collections.abc import Callable
@@ -40,6 +41,12 @@ def parse_size(value: str) -> int:
     if size <= 0:
         raise ValueError(Errors.XE024.format(value=value))
     return size
+
+
+def peak_memory() -> int:
+    """Return the most bytes of memory that this process has used so far."""
+    kilobyte = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * kilobyte
 
 
 def _stop(number: int, frame: object) -> NoReturn:

@@ -1,13 +1,14 @@
 """The command `xel evaluate`."""
 
 import json
+import time
 from pathlib import Path
 
 import spacy
 import typer
 from wasabi import msg
 
-from spacy_xel.cli.common import friendly_errors
+from spacy_xel.cli.common import friendly_errors, peak_memory
 from spacy_xel.errors import Errors
 from spacy_xel.evaluation.evaluate import Evaluation, evaluate
 from spacy_xel.formats import read_corpus
@@ -36,7 +37,9 @@ def evaluate_cli(
     --gold-mentions, accuracy and recall@k over the annotated mentions. The intervals are 95%
     bootstrap intervals over documents.
     """
+    start = time.perf_counter()
     nlp = spacy.load(pipeline)
+    load_seconds = time.perf_counter() - start
     texts = list(read_corpus(corpus))
     if not texts:
         raise ValueError(Errors.XE022.format(path=corpus))
@@ -45,6 +48,8 @@ def evaluate_cli(
         seen = (m.kb_ids for text in read_corpus(train) for m in text.mentions)
         training_ids = frozenset(kb_id for kb_ids in seen for kb_id in kb_ids)
     result = evaluate(nlp, texts, gold_mentions=gold_mentions, training_ids=training_ids, seed=seed)
+    result.speed["load_seconds"] = round(load_seconds, 2)
+    result.speed["peak_megabytes"] = round(peak_memory() / 1e6)
     _print(result, gold_mentions)
     if json_file is not None:
         content = {"pipeline": pipeline, "corpus": str(corpus), "gold_mentions": gold_mentions}
@@ -62,3 +67,4 @@ def _print(result: Evaluation, gold_mentions: bool) -> None:
             low, high = result.intervals[name]
             rows.append((name, f"{score:.4f}", f"{low:.4f} - {high:.4f}"))
     msg.table(rows, header=("score", "value", "95% interval"), divider=True)
+    msg.table(result.speed.items())

@@ -1,5 +1,6 @@
 """A pipeline run over an annotated corpus and scored."""
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -33,10 +34,16 @@ class Evaluation:
     scores: Scores
     intervals: dict[str, Interval]
     sizes: dict[str, int] = field(default_factory=dict)
+    speed: dict[str, float] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         named = {name: list(interval) for name, interval in self.intervals.items()}
-        return {"scores": self.scores, "intervals": named, "sizes": self.sizes}
+        return {
+            "scores": self.scores,
+            "intervals": named,
+            "sizes": self.sizes,
+            "speed": self.speed,
+        }
 
 
 def evaluate(
@@ -57,12 +64,14 @@ def evaluate(
     texts = list(corpus)
     kb = find_kb(nlp)
     linked = linked_texts(nlp, texts, gold_mentions=gold_mentions, batch_size=batch_size)
+    start = time.perf_counter()
     scored = [
         ScoredText(text.text, text.mentions, predictions)
         for text, predictions in progress(linked, "Evaluating", total=len(texts))
     ]
+    speed = _speed(scored, time.perf_counter() - start)
     counts = count_texts(scored, _groups(kb, training_ids))
-    return Evaluation(scores(counts), intervals(counts, seed=seed), _sizes(texts, kb))
+    return Evaluation(scores(counts), intervals(counts, seed=seed), _sizes(texts, kb), speed)
 
 
 def linked_texts(
@@ -170,6 +179,15 @@ def _groups(kb: XelKnowledgeBase | None, training_ids: frozenset[str] | None) ->
 
         groups.append(by_training)
     return groups
+
+
+def _speed(texts: Sequence[ScoredText], seconds: float) -> dict[str, float]:
+    words = sum(len(text.text.split()) for text in texts)
+    mentions = sum(len(text.predicted) for text in texts)
+    return {
+        "words_per_second": round(words / seconds),
+        "mentions_per_second": round(mentions / seconds),
+    }
 
 
 def _sizes(texts: Sequence[AnnotatedText], kb: XelKnowledgeBase | None) -> dict[str, int]:

@@ -1,0 +1,50 @@
+"""Every file of a finished pipeline compared with its manifest."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from spacy_xel.kb.delta import DeltaLog
+from spacy_xel.kb.store import DELTAS
+from spacy_xel.packaging.finish import PIPELINE_FORMAT
+from spacy_xel.storage import MANIFEST, file_sha256, load_manifest
+
+
+@dataclass
+class Verification:
+    """What came of it: files that are as they should be, problems, and what came later."""
+
+    files: int = 0
+    problems: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)  # files that are not in the manifest
+    kb_changes: int = 0  # made to the knowledge base since; they have checksums of their own
+
+
+def verify(folder: Path) -> Verification:
+    """Compare every file of a pipeline with its manifest."""
+    manifest = load_manifest(folder, PIPELINE_FORMAT)
+    result = Verification()
+    for name, entry in manifest["files"].items():
+        path = folder / name
+        if not path.is_file():
+            result.problems.append(f"{name} is missing")
+        elif path.stat().st_size != entry["bytes"]:
+            size = path.stat().st_size
+            result.problems.append(f"{name} should have {entry['bytes']} bytes but has {size}")
+        elif file_sha256(path) != entry["sha256"]:
+            result.problems.append(f"the contents of {name} do not match their checksum")
+        else:
+            result.files += 1
+    known = {*manifest["files"], MANIFEST}
+    found = (path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.is_file())
+    for relative in found:
+        if relative.as_posix() not in known:
+            if relative.parent.name == DELTAS:
+                result.kb_changes += 1
+            else:
+                result.unknown.append(relative.as_posix())
+    for deltas in folder.glob(f"*/kb/{DELTAS}"):
+        try:
+            DeltaLog(deltas)
+        except ValueError as error:
+            result.problems.append(str(error))
+    return result
