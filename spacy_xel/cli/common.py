@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
+import typer
 from wasabi import msg
 
 from spacy_xel.errors import Errors, MissingExtra, UnknownEntity
@@ -40,6 +41,14 @@ def parse_size(value: str) -> int:
     if size <= 0:
         raise ValueError(Errors.XE024.format(value=value))
     return size
+
+
+def split_column(value: str, option: str = "--column") -> tuple[str, str]:
+    """Return our name of a field and the column (or what else is said of it), from FIELD=COLUMN."""
+    field, equals, name = value.partition("=")
+    if not (field and equals and name):
+        raise typer.BadParameter("expected FIELD=COLUMN", param_hint=option)
+    return field.strip(), name
 
 
 def _stop(number: int, frame: object) -> NoReturn:
