@@ -34,14 +34,15 @@ PLAIN = {"id": "code", "title": "name"}
         ),
         ("comma_in_name.csv", 'id,label,synonym\nx1,Paris,"Paris, Texas"\nx2,nut,\n',
          {"id": "id", "title": "label", "aliases": "synonym"}, {"aliases": "|"}),
-        ("scripts.csv", "id,名前,name\n1,東京,Москва\n2,大阪,Ἀθῆναι\n", {"id": "id", "title": "name"}, {}),
+        ("scripts.csv", "code,名前,name\n1,東京,Москва\n2,大阪,Ἀθῆναι\n", PLAIN, {}),
         ("headless.csv", "A1,bolt\nA2,nut\nA3,pin\n", {"id": "1", "title": "2"}, {}),
         ("names.txt", "bolt\nnut, round\npin\n", {"id": "#", "title": "1"}, {}),
         ("names.csv", "name\nbolt\nnut\n", {"id": "#", "title": "name"}, {}),
         # Numbers under a name that says nothing are not used; a year is no prior.
         ("numbers.csv", "name,year\nbolt,1990\nnut,1990\n", {"id": "#", "title": "name"}, {}),
         # A row per name: ids repeat.
-        ("long.csv", "id,name\n1,bolt\n1,screw\n2,nut\n2,round nut\n", {"id": "id", "title": "name"}, {}),
+        ("long.csv", "id,name\n1,bolt\n1,screw\n2,nut\n2,round nut\n",
+         {"id": "id", "title": "name"}, {}),
     ],
 )  # fmt: skip
 def test_guess(tmp_path, name, content, columns, separators):
