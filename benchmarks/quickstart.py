@@ -18,9 +18,12 @@ PAGES = DATA / "foldoc" / "kb.jsonl.gz"
 TEXTS = DATA / "foldoc" / "train.jsonl.gz"
 RUN = """
 from spacy_xel.cli.main import app
+import resource
 start = time.perf_counter()
 app(["quickstart", *sys.argv[1:], "--no-install", "--yes"], standalone_mode=False)
-result = {"seconds": round(time.perf_counter() - start, 1)}
+used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+cpu = sum(usage.ru_utime + usage.ru_stime for usage in used)
+result = {"seconds": round(time.perf_counter() - start, 1), "cpu_seconds": round(cpu, 1)}
 """
 
 

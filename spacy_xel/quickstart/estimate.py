@@ -24,12 +24,12 @@ class Rates(NamedTuple):
     memory_mb: float
     memory_bytes_per_instance: float
     disk_mb: float
-    disk_bytes_per_instance: float  # pipeline, knowledge base, wheel and installed copy
+    disk_bytes_per_instance: float  # all of the output folder
 
 
 RATES: dict[Recipe, Rates] = {
-    "names": Rates(15.0, 250e-6, 500.0, 4000.0, 2.0, 2000.0),
-    "tree": Rates(15.0, 500e-6, 500.0, 8000.0, 2.0, 4000.0),
+    "names": Rates(20.0, 250e-6, 620.0, 2300.0, 4.0, 2400.0),
+    "tree": Rates(20.0, 600e-6, 620.0, 4400.0, 4.0, 5300.0),
 }
 # A description, or a text of the corpus, is kept several times, as a name is.
 _DISK_PER_CHARACTER = 5.0
