@@ -1,7 +1,8 @@
 """What a quickstart will take: memory, disk and time, from what others took.
 
-The constants are from `python benchmarks/quickstart.py` (two cores, Linux), whose result has
-predicted and real figures side by side; it has to be run again when the trees change.
+The constants are fitted by hand to single runs of what `python benchmarks/quickstart.py` runs (two
+cores, Linux, a busy machine); its result has predicted and real figures side by side. Fit them
+again when the trees change.
 """
 
 import os
