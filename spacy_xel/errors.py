@@ -151,6 +151,41 @@ class Errors:
     XE112 = "The pipeline {name} should have one knowledge base; found: {found}. Name its folder."
     XE114 = "The finished pipeline cannot take the place of {path}: choose another folder."
     XE113 = "The knowledge base has versions {first} to {last}, but not {version}."
+    XE090 = (
+        "{path} is {found}. Expected was a table (CSV or TSV, an entity per row) or JSON Lines, "
+        "in UTF-8. {hint}."
+    )
+    XE091 = (
+        "No column looks as if it had the names of the entities. The columns are {known}; say "
+        "which it is with --column title=COLUMN."
+    )
+    XE092 = (
+        "{bad:,} of {total:,} rows of {path} cannot be used, more than one in ten, so something is "
+        "wrong with the file or with how it is read. The first: {first}"
+    )
+    XE093 = (
+        "This needs about {need} of {what}, but there is {have}. Free some, take a smaller table, "
+        "or pass --anyway to try all the same."
+    )
+    XE094 = "{what} failed:\n{output}\nAll it said is in {path}."
+    XE095 = (
+        "There is no pip in this environment to install the pipeline with. Pass --no-install, and "
+        "install the wheel with your own tool."
+    )
+    XE096 = (
+        "{name!r} cannot be the name of a pipeline: use small letters a to z, digits and "
+        "underscores, for example --name my_parts."
+    )
+    XE097 = (
+        "A package {package} is installed already. Pass --force to replace it, or choose another "
+        "--name, or --no-install."
+    )
+    XE098 = (
+        "None of the {mentions:,} mentions of {corpus} that have an id has one of the knowledge "
+        "base, so nothing can be learnt from it. Ids of the corpus are like {theirs}, those of the "
+        "knowledge base like {ours}."
+    )
+    XE099 = "Another quickstart is at work in {path}. Wait for it, or choose another --output."
     XE027 = "The setting {name} must be {expected}, but got {value!r}."
     XE028 = "The label tree was fitted on {expected} features, but got {value}."
     XE029 = "Features must be not negative, and at most 1e15. Check the matrix for NaN and signs."

@@ -40,7 +40,7 @@ def new_folder(target: Path, *, force: bool = False) -> Iterator[Path]:
     try:
         yield scratch
         _sync_files(scratch)
-        _swap_in(scratch, target)
+        swap_in(scratch, target)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
@@ -175,7 +175,8 @@ def _sync_files(folder: Path) -> None:
             os.close(descriptor)
 
 
-def _swap_in(scratch: Path, target: Path) -> None:
+def swap_in(scratch: Path, target: Path) -> None:
+    """Put a finished folder in the place of another, which vanishes, or where there is none."""
     old = target.parent / f".{target.name}.{secrets.token_hex(4)}.old"
     if target.exists():
         target.rename(old)

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import os
+import shlex
 import subprocess
 import sys
 
@@ -44,3 +45,20 @@ def test_label_tree_page(tmp_path, monkeypatch):
         with contextlib.redirect_stdout(output):
             exec(compile(code, "label_tree.md", "exec"), {})
         assert output.getvalue() == expected
+
+
+@pytest.mark.slow
+def test_quickstart_page(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    blocks = BLOCK.findall((ROOT / "docs" / "quickstart.md").read_text("utf8"))
+    for language, code, expected in blocks:
+        if language == "python":
+            output = io.StringIO()
+            with contextlib.redirect_stdout(output):
+                exec(compile(code, "quickstart.md", "exec"), {})
+            assert output.getvalue() == expected
+        else:
+            command = [sys.executable, *shlex.split(code)[1:]]
+            result = subprocess.run(command, capture_output=True, text=True, check=False)
+            assert result.returncode == 0, code + result.stdout + result.stderr
+    assert [language for language, _, _ in blocks] == ["python", "bash", "python"]

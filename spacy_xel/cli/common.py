@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
+import typer
 from wasabi import msg
 
 from spacy_xel.errors import Errors, MissingExtra, UnknownEntity
@@ -47,6 +48,14 @@ def peak_memory() -> int:
     """Return the most bytes of memory that this process has used so far."""
     kilobyte = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * kilobyte
+
+
+def split_column(value: str, option: str = "--column") -> tuple[str, str]:
+    """Return our name of a field and the column (or what else is said of it), from FIELD=COLUMN."""
+    field, equals, name = value.partition("=")
+    if not (field and equals and name):
+        raise typer.BadParameter("expected FIELD=COLUMN", param_hint=option)
+    return field.strip(), name
 
 
 def _stop(number: int, frame: object) -> NoReturn:

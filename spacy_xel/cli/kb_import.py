@@ -7,7 +7,7 @@ from typing import cast
 import typer
 from wasabi import msg
 
-from spacy_xel.cli.common import friendly_errors
+from spacy_xel.cli.common import friendly_errors, split_column
 from spacy_xel.errors import Errors
 from spacy_xel.formats import KB_FORMATS
 from spacy_xel.formats.importing import ImportReport, KBFormat, import_kb
@@ -58,7 +58,7 @@ def import_cli(
     kb_format = KB_FORMATS[from_format]
     options = Options(
         langs=tuple(lang) or ("en",),
-        columns=dict(_split_column(value) for value in column),
+        columns=dict(split_column(value) for value in column),
         delimiter=delimiter.replace("\\t", "\t"),
         ids=ids,
     )
@@ -81,13 +81,6 @@ def import_cli(
         typer.echo(json.dumps(vars(report), indent=2))
     else:
         _print_report(report, target, corpus)
-
-
-def _split_column(value: str) -> tuple[str, str]:
-    field, equals, name = value.partition("=")
-    if not (field and equals and name):
-        raise typer.BadParameter("expected FIELD=COLUMN", param_hint="--column")
-    return field.strip(), name
 
 
 def _check_options(name: str, kb_format: KBFormat, given: list[str]) -> None:

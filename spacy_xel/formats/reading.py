@@ -38,6 +38,9 @@ class Options:
     langs: tuple[str, ...] = ("en",)
     columns: Mapping[str, str] = field(default_factory=dict)  # our name -> that of the column
     delimiter: str = ""
+    header: bool = True  # a table's first row has the names of its columns
+    quotes: bool | None = None  # a table's cells may be in quotes; None: unless tabs separate them
+    separators: Mapping[str, str] = field(default_factory=dict)  # our name -> between its values
     ids: str = ""  # which of a source's ids to take; each format has its own kinds
 
 

@@ -1,7 +1,10 @@
-"""Tables: CSV and TSV files with a header, and a map from our names to those of the columns."""
+"""Tables: CSV and TSV files, and a map from our names to those of the columns.
+
+Columns of a table without a header are called by their numbers, counted from 1.
+"""
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,6 +15,7 @@ from spacy_xel.types import Entity
 
 FIELDS = ("id", "title", "aliases", "description", "types", "prior")
 LIST_SEPARATOR = "|"  # between several names in one cell
+ROW_NUMBER = "#"  # as the column of ids: the number of the row, counted from 1
 _MAX_CELL = 16 << 20
 
 
@@ -21,6 +25,7 @@ class Row(NamedTuple):
     number: int
     cells: dict[str, str]
     problem: str = ""
+    place: int = 0  # counted from 1, without the header
 
 
 def read_entities(reading: Reading, options: Options) -> Iterator[Item]:
@@ -28,14 +33,14 @@ def read_entities(reading: Reading, options: Options) -> Iterator[Item]:
     unknown = set(options.columns) - set(FIELDS)
     if unknown:
         raise ValueError(Errors.XE055.format(names=sorted(unknown), expected=FIELDS))
-    csv.field_size_limit(_MAX_CELL)
 
     def split(path: Path, skip: int) -> Iterator[Row]:
-        return read_rows(path, skip, options.delimiter or guess_delimiter(path))
+        delimiter = options.delimiter or guess_delimiter(path)
+        return read_rows(path, skip, delimiter, header=options.header, quotes=options.quotes)
 
     for row in reading.records(split):
         try:
-            entity = _entity(row.cells, options)
+            entity = entity_of_row(row, options)
         except BadLine as error:
             reading.problem(error)
         else:
@@ -48,31 +53,54 @@ def guess_delimiter(path: Path) -> str:
     return "\t" if endings & {".tsv", ".tab"} else ","
 
 
-def read_rows(path: Path, skip: int, delimiter: str) -> Iterator[Row]:
-    """Yield the rows of a file that has the names of its columns in the first one."""
+def split_rows(
+    lines: Iterable[str], delimiter: str, quotes: bool | None = None
+) -> "Iterator[list[str]]":
+    """Return the cells of rows, by the csv module."""
+    csv.field_size_limit(_MAX_CELL)
+    if quotes is None:  # TSV files have no quotes, and names may have one
+        quotes = delimiter != "\t"
+    if not quotes:
+        return csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE)
+    return csv.reader(lines, delimiter=delimiter, strict=True)
+
+
+def read_rows(
+    path: Path, skip: int, delimiter: str, *, header: bool = True, quotes: bool | None = None
+) -> Iterator[Row]:
+    """Yield the rows of a file.
+
+    header (bool): The first row has the names of the columns.
+    quotes (bool): Cells may be in quotes; by default unless tabs separate them.
+    """
     lines = _TextLines(path)
-    if delimiter == "\t":  # TSV files have no quotes, and names may have one
-        rows = csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE)
-    else:
-        rows = csv.reader(lines, delimiter=delimiter, strict=True)
-    header: list[str] | None = None
+    rows = split_rows(lines, delimiter, quotes)
+    names: list[str] | None = None
+    index = 0
     while True:
         try:
             cells = next(rows)
         except StopIteration:
             return
         except (csv.Error, BadLine) as error:
+            index += names is not None
             if lines.number > skip:
                 yield Row(lines.number, {}, str(error))
             continue
-        if header is None:
-            header = [name.strip() for name in cells]
-        elif len(cells) != len(header):
-            if lines.number > skip:
-                problem = f"{len(cells)} cells, where the header has {len(header)}"
-                yield Row(lines.number, {}, problem)
-        elif lines.number > skip:
-            yield Row(lines.number, dict(zip(header, cells, strict=True)))
+        if names is None:
+            names = [name.strip() for name in cells]
+            if header:
+                continue
+            names = [str(number) for number in range(1, len(cells) + 1)]
+        index += 1
+        if lines.number <= skip:
+            continue
+        if len(cells) != len(names):
+            first = "header" if header else "first row"
+            problem = f"{len(cells)} cells, where the {first} has {len(names)}"
+            yield Row(lines.number, {}, problem)
+        else:
+            yield Row(lines.number, dict(zip(names, cells, strict=True)), place=index)
 
 
 class _TextLines:
@@ -96,23 +124,31 @@ class _TextLines:
             raise BadLine(f"not UTF-8 ({error.reason} at byte {error.start})") from error
 
 
-def _entity(cells: dict[str, str], options: Options) -> Entity:
+def entity_of_row(row: Row, options: Options) -> Entity:
+    """Return the entity in a row, or raise BadLine."""
+    cells = row.cells
     values = {}
     for name in FIELDS:
         column = options.columns.get(name, name)
         if column in cells:
             values[name] = cells[column]
+        elif name == "id" and column == ROW_NUMBER:
+            values[name] = str(row.place)
         elif name in options.columns or name in ("id", "title"):
             raise ValueError(Errors.XE056.format(name=name, column=column, known=list(cells)))
     try:
         prior = float(values.get("prior") or 0.0)
     except ValueError as error:
         raise BadLine(f"'prior' must be a number, but got {values['prior']!r}") from error
+    several = {
+        name: values.get(name, "").split(options.separators.get(name) or LIST_SEPARATOR)
+        for name in ("aliases", "types")
+    }
     return make_entity(
         values["id"].strip(),
         values["title"],
-        values.get("aliases", "").split(LIST_SEPARATOR),
+        several["aliases"],
         description=values.get("description", ""),
-        types=[kind.strip() for kind in values.get("types", "").split(LIST_SEPARATOR)],
+        types=[kind.strip() for kind in several["types"]],
         prior=prior,
     )

@@ -1,0 +1,1 @@
+"""Recipes of pipelines: the .cfg files here, which configs/ points to."""

@@ -1,0 +1,1 @@
+"""From somebody's own table to an installed pipeline."""
