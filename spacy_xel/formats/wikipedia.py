@@ -14,9 +14,10 @@ from typing import NamedTuple
 from xml.parsers import expat
 
 from spacy_xel.errors import Errors
+from spacy_xel.formats.linked_text import LinkedText
 from spacy_xel.formats.reading import Article, Item, Options, Reading, Redirect
 from spacy_xel.formats.wiki_titles import Site, clean_title, page_kind
-from spacy_xel.formats.wikitext import LinkedText, parse_wikitext
+from spacy_xel.formats.wikitext import parse_wikitext
 from spacy_xel.jsonlines import DAMAGED, BadLine, damage, uncompressed
 from spacy_xel.progress import byte_progress
 from spacy_xel.types import AnnotatedText, Entity, Mention

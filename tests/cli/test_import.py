@@ -74,9 +74,9 @@ def test_options_that_do_not_fit(run, tmp_path, options, problem):
 def test_missing_packages_are_named(run, tmp_path, monkeypatch):
     import sys
 
-    from spacy_xel.formats import wikitext
+    from spacy_xel.formats import wikitext_tokens
 
-    wikitext._tokenizer.cache_clear()
+    wikitext_tokens._tokenizer.cache_clear()
     monkeypatch.setitem(sys.modules, "mwparserfromhell", None)
     monkeypatch.setitem(sys.modules, "mwparserfromhell.parser", None)
     monkeypatch.setitem(sys.modules, "pyoxigraph", None)
@@ -86,7 +86,7 @@ def test_missing_packages_are_named(run, tmp_path, monkeypatch):
     assert "pip install 'spacy-xel[dumps]'" in output
     output = run("kb", "import", write(tmp_path / "v.ttl", ""), target, "--from", "skos", code=1)
     assert "pyoxigraph" in output or "--restart" in output
-    wikitext._tokenizer.cache_clear()
+    wikitext_tokens._tokenizer.cache_clear()
 
 
 def test_kilt(run, linker, tmp_path):
