@@ -7,6 +7,7 @@ from spacy_xel.cli.evaluate import evaluate_cli
 from spacy_xel.cli.kb import kb_app
 from spacy_xel.cli.kilt import kilt_app
 from spacy_xel.cli.link import link_cli
+from spacy_xel.cli.split import split_cli
 from spacy_xel.cli.tree import tree_app
 
 HELP = """Entity linking: build knowledge bases, link texts, evaluate pipelines.
@@ -21,6 +22,7 @@ app.add_typer(kilt_app)
 app.command("link")(link_cli)
 app.command("evaluate")(evaluate_cli)
 app.command("convert")(convert_cli)
+app.command("split")(split_cli)
 
 
 def run() -> None:
