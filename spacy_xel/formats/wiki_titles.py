@@ -121,8 +121,8 @@ def upper_first(title: str) -> str:
 def templates_of(page_names: Iterable[str]) -> list[str]:
     """Return the names of templates from the full names of all pages that a page transcludes.
 
-    Nearly every article transcludes modules whose names say "disambiguation" (they find out that
-    it is none), so modules and subpages are left out.
+    A module may have "disambiguation" in its name because it finds out whether a page is one, so
+    modules and subpages are left out.
     """
     names = (name.partition(":") for name in page_names)
     return [
