@@ -13,7 +13,8 @@ from pathlib import Path
 import mwparserfromhell
 from common import DATA, best_of, parse_arguments, run_measured, write_result
 
-from spacy_xel.formats.wikitext import _tokenize, parse_wikitext
+from spacy_xel.formats.wikitext import parse_wikitext
+from spacy_xel.formats.wikitext_tokens import tokenize
 
 ARTICLES = DATA / "scale" / "enwiki_sample_wikitext.jsonl.gz"
 IMPORT = """
@@ -57,7 +58,7 @@ def main() -> None:
     articles = [article for article in articles if article]
     megabytes = sum(len(article.encode()) for article in articles) / 1e6
     ways = {
-        "tokenizer alone": _tokenize,
+        "tokenizer alone": tokenize,
         "tokens to text and links (ours)": parse_wikitext,
         "tree, strip_code, filter_wikilinks (mwparserfromhell)": tree_of_nodes,
     }

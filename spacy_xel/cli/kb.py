@@ -10,6 +10,7 @@ from wasabi import msg
 from spacy_xel.cli.common import friendly_errors, parse_size
 from spacy_xel.cli.kb_diff import diff_cli
 from spacy_xel.cli.kb_import import import_cli
+from spacy_xel.cli.kb_join import join_cli
 from spacy_xel.errors import Errors
 from spacy_xel.formats import read_corpus
 from spacy_xel.jsonlines import BadLine, read_lines
@@ -23,6 +24,7 @@ HELP = "Import, build, look into and change knowledge bases, also while they are
 kb_app = typer.Typer(name="kb", help=HELP, no_args_is_help=True, rich_markup_mode=None)
 kb_app.command("import")(import_cli)
 kb_app.command("diff")(diff_cli)
+kb_app.command("join")(join_cli)
 
 _STORE = typer.Argument(..., help="Folder of the knowledge base, or a pipeline that has one")
 

@@ -19,7 +19,7 @@ _KINDS_OF_IDS = {
     "kilt": ("page", "title", "wikidata"),
     "skos": ("iri", "local"),
 }
-_NAMES = {"langs": "--lang", "columns": "--column"}
+_NAMES = {"langs": "--lang", "columns": "--column", "only_pages": "--only-pages"}
 
 
 @friendly_errors
@@ -38,6 +38,9 @@ def import_cli(
     ),
     delimiter: str = typer.Option("", "--delimiter", help="What separates the columns"),
     ids: str = typer.Option("", "--ids", help="Which ids to take, e.g. title or page"),
+    only_pages: bool = typer.Option(
+        False, "--only-pages", help="Only items with a page in the first language, titled like it"
+    ),
     min_count: int = typer.Option(
         2, "--min-count", help="Texts of links become names if there are so many of them", min=1
     ),
@@ -61,8 +64,11 @@ def import_cli(
         columns=dict(split_column(value) for value in column),
         delimiter=delimiter.replace("\\t", "\t"),
         ids=ids,
+        texts=corpus is not None,
+        only_pages=only_pages,
     )
-    given = {"langs": lang, "columns": column, "delimiter": delimiter, "ids": ids, "corpus": corpus}
+    given: dict[str, object] = {"langs": lang, "columns": column, "delimiter": delimiter}
+    given |= {"ids": ids, "corpus": corpus, "only_pages": only_pages}
     _check_options(from_format, kb_format, [name for name, value in given.items() if value])
     known = _KINDS_OF_IDS.get(from_format, ())
     if ids and ids not in known:

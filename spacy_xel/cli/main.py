@@ -9,6 +9,7 @@ from spacy_xel.cli.kilt import kilt_app
 from spacy_xel.cli.link import link_cli
 from spacy_xel.cli.package import finish_cli, verify_cli
 from spacy_xel.cli.quickstart import quickstart_cli
+from spacy_xel.cli.split import split_cli
 from spacy_xel.cli.tree import tree_app
 
 HELP = """Entity linking: build knowledge bases, link texts, evaluate pipelines.
@@ -26,6 +27,7 @@ app.command("convert")(convert_cli)
 app.command("finish")(finish_cli)
 app.command("verify")(verify_cli)
 app.command("quickstart")(quickstart_cli)
+app.command("split")(split_cli)
 
 
 def run() -> None:

@@ -1,7 +1,7 @@
 """Outside formats, one module each.
 
-Corpora have read(path), a generator of annotated texts, and write(texts, path) where that is
-meaningful. Knowledge bases have read_entities(reading, options), a generator of entities.
+Corpora have read(path, faults), a generator of annotated texts, and write(texts, path) where that
+is meaningful. Knowledge bases have read_entities(reading, options), a generator of entities.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -29,6 +29,7 @@ from spacy_xel.formats import (
     wikidata,
     wikipedia,
 )  # fmt: skip
+from spacy_xel.formats.faults import Faults
 from spacy_xel.formats.importing import KBFormat
 from spacy_xel.storage import new_file
 from spacy_xel.types import AnnotatedText
@@ -37,7 +38,7 @@ from spacy_xel.types import AnnotatedText
 class Format(NamedTuple):
     """How to read and write a format, and the file names by which it is known."""
 
-    read: Callable[[Path], Iterator[AnnotatedText]]
+    read: Callable[[Path, Faults | None], Iterator[AnnotatedText]]
     write: Callable[[Iterable[AnnotatedText], Path], None] | None
     suffixes: tuple[str, ...] = ()
 
@@ -57,12 +58,15 @@ FORMATS = {
 
 KB_FORMATS = {
     "wikidata": KBFormat(
-        wikidata.read_entities, frozenset({"langs"}), "Wikidata JSON dump", types_are_ids=True
+        wikidata.read_entities,
+        frozenset({"langs", "only_pages"}),
+        "Wikidata JSON dump",
+        types_are_ids=True,
     ),
     "wikipedia": KBFormat(
         wikipedia.read_entities, frozenset({"ids", "corpus"}), "Wikipedia XML dump"
     ),
-    "cirrus": KBFormat(cirrus.read_entities, frozenset({"ids"}), "CirrusSearch dump"),
+    "cirrus": KBFormat(cirrus.read_entities, frozenset({"ids", "corpus"}), "CirrusSearch dump"),
     "kilt": KBFormat(kilt.read_entities, frozenset({"ids", "corpus"}), "KILT knowledge source"),
     "damuel": KBFormat(damuel.read_entities, frozenset({"corpus"}), "DaMuEL", links_are_ids=True),
     "obo": KBFormat(obo.read_entities, frozenset(), "OBO ontology"),
@@ -90,11 +94,16 @@ def guess_format(path: Path) -> str:
     raise ValueError(message)
 
 
-def read_corpus(path: Path, format_name: str | None = None) -> Iterator[AnnotatedText]:
-    """Read annotated texts, in the format named or the one that the file's name stands for."""
+def read_corpus(
+    path: Path, format_name: str | None = None, faults: Faults | None = None
+) -> Iterator[AnnotatedText]:
+    """Read annotated texts, in the format named or the one that the file's name stands for.
+
+    faults (Faults): What to do about texts that cannot be read; by default, stop at the first.
+    """
     if not path.exists():
         raise FileNotFoundError(Errors.XE019.format(path=path))
-    return FORMATS[format_name or guess_format(path)].read(path)
+    return FORMATS[format_name or guess_format(path)].read(path, faults)
 
 
 def write_corpus(

@@ -1,13 +1,15 @@
 """CirrusSearch dumps of Wikipedia: two lines per page, one that says where it goes, and the page.
 
-The page has its plain text, its redirects and the number of links to it, but not the links in the
-text: names that only links have, and contexts, come from the XML dump (wikipedia).
+The page has its plain text, its redirects, the number of links to it, its item of Wikidata and, in
+`source_text`, its wikitext: links and contexts are read from that if texts are wanted. The dump
+does not say what the wiki calls its namespaces, so their English names are taken.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 from spacy_xel.formats.reading import (
+    Article,
     Item,
     Options,
     Reading,
@@ -15,9 +17,10 @@ from spacy_xel.formats.reading import (
     make_entity,
     text_field,
 )  # fmt: skip
-from spacy_xel.formats.wiki_titles import page_kind
+from spacy_xel.formats.wiki_titles import page_kind, templates_of
+from spacy_xel.formats.wikitext import parse_wikitext
 from spacy_xel.jsonlines import BadLine
-from spacy_xel.types import Entity
+from spacy_xel.types import AnnotatedText, Entity, Mention
 
 _MAX_DESCRIPTION = 2000  # the opening text has several paragraphs, run together
 
@@ -28,12 +31,26 @@ def read_entities(reading: Reading, options: Options) -> Iterator[Item]:
         if "index" in fields and "title" not in fields:
             continue
         try:
-            entity = _entity(fields, options.ids, reading)
+            item: Item | None = _entity(fields, options.ids, reading)
+            if item is not None and options.texts:
+                item = _article(cast(Entity, item), fields)
         except BadLine as error:
             reading.problem(error)
             continue
-        if entity is not None:
-            yield entity
+        if item is not None:
+            yield item
+
+
+def _article(entity: Entity, fields: dict[str, Any]) -> Article:
+    """Return an entity with the text that its wikitext makes."""
+    parsed = parse_wikitext(text_field(fields, "source_text"))
+    mentions = tuple(Mention(link.start, link.end, (link.target,)) for link in parsed.links)
+    return Article(
+        entity,
+        AnnotatedText(entity.title, parsed.text, mentions, text_field(fields, "language")),
+        tuple((link.target, link.surface) for link in parsed.loose_links),
+        entity.aliases,
+    )
 
 
 def _entity(fields: dict[str, Any], ids: str, reading: Reading) -> Entity | None:
@@ -41,8 +58,7 @@ def _entity(fields: dict[str, Any], ids: str, reading: Reading) -> Entity | None
         reading.left_out["pages of other namespaces"] += 1
         return None
     title = text_field(fields, "title")
-    templates = [str(name).partition(":")[2] for name in list_field(fields, "template")]
-    kind = page_kind(title, templates)
+    kind = page_kind(title, templates_of(map(str, list_field(fields, "template"))))
     if kind != "article":
         reading.left_out[f"{kind}s"] += 1
         return None

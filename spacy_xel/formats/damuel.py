@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from spacy_xel.formats.faults import Faults
 from spacy_xel.formats.reading import (
     Article,
     Item,
@@ -17,6 +18,7 @@ from spacy_xel.formats.reading import (
     list_field,
     make_entity,
     object_field,
+    objects_field,
     text_field,
 )  # fmt: skip
 from spacy_xel.jsonlines import BadLine
@@ -25,9 +27,9 @@ from spacy_xel.types import AnnotatedText, Mention
 _MADE_BY_PEOPLE = "wiki"
 
 
-def read(path: Path) -> Iterator[AnnotatedText]:
+def read(path: Path, faults: Faults | None = None) -> Iterator[AnnotatedText]:
     """Read the articles as annotated texts."""
-    for item in read_entities(Reading(path), Options()):
+    for item in read_entities((faults or Faults()).reading(path), Options()):
         if isinstance(item, Article):
             yield item.text
 
@@ -62,8 +64,8 @@ def _item(fields: dict[str, Any], reading: Reading) -> Item | None:
 
 
 def _mentions(wiki: dict[str, Any], text: str, reading: Reading) -> Iterator[Mention]:
-    tokens = list_field(wiki, "tokens")
-    for link in list_field(wiki, "links"):
+    tokens = objects_field(wiki, "tokens")
+    for link in objects_field(wiki, "links"):
         if link.get("origin", _MADE_BY_PEOPLE) != _MADE_BY_PEOPLE:
             reading.left_out["links found automatically"] += 1
             continue

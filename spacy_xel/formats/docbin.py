@@ -11,6 +11,7 @@ from spacy.tokens import Doc, DocBin, Span, SpanGroup
 from spacy.util import filter_spans
 
 from spacy_xel.errors import Errors, Warnings
+from spacy_xel.formats.faults import Faults
 from spacy_xel.types import ID_SEPARATOR, NIL, AnnotatedText, Mention
 
 GOLD_SPANS_KEY = "xel"
@@ -20,8 +21,8 @@ _LANG = "xel_lang"
 _OFFSETS = "xel_offsets"  # character offsets of mentions that are not on token boundaries
 
 
-def read(path: Path) -> Iterator[AnnotatedText]:
-    """Read a DocBin."""
+def read(path: Path, faults: Faults | None = None) -> Iterator[AnnotatedText]:
+    """Read a DocBin, which can be read as a whole or not at all."""
     try:
         docs = DocBin().from_disk(path)
     except Exception as error:  # zlib, msgpack and spaCy each raise their own

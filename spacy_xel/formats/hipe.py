@@ -8,11 +8,13 @@ that have anything but one space or line break there are changed by writing, and
 import re
 import warnings
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 from spacy_xel.errors import Errors, Warnings
-from spacy_xel.formats.reading import lines_of_file
+from spacy_xel.formats.faults import Faults, blocks_of_lines, decoded
 from spacy_xel.formats.tokens import TextBuilder, tokens_of
+from spacy_xel.jsonlines import Line
 from spacy_xel.types import ID_SEPARATOR, NIL, AnnotatedText
 
 COLUMNS = (
@@ -21,32 +23,48 @@ COLUMNS = (
 )  # fmt: skip
 _NEEDED = ("TOKEN", "NE-COARSE-LIT", "NEL-LIT", "MISC")
 _METADATA = re.compile(r"#\s*(?:\w+:)?(document_id|language)\s*=\s*(.*)")
+_BEGINS = re.compile(rb"#\s*(?:\w+:)?document_id\s*=")
 _NO_LABEL = "ent"
+_Document = tuple[list[str], list[Line]]
 
 
-def read(path: Path) -> Iterator[AnnotatedText]:
+def read(path: Path, faults: Faults | None = None) -> Iterator[AnnotatedText]:
     """Read documents."""
-    builder = TextBuilder()
+    return (faults or Faults()).parsed(_documents(path), partial(_document, path=path))
+
+
+def _documents(path: Path) -> Iterator[_Document]:
+    """Yield the lines of each document, with the header that holds for them."""
     header: list[str] = []
-    for line in lines_of_file(path, 0):
-        where = f"{path}, line {line.number}"
-        try:
-            content = line.data.decode().rstrip("\r\n")
-        except UnicodeDecodeError as error:
-            raise ValueError(Errors.XE009.format(where=where, problem=error)) from error
-        if line.problem:
-            raise ValueError(Errors.XE009.format(where=where, problem=line.problem))
-        if not header or content.startswith("TOKEN\t"):
-            header = content.split("\t")
-            missing = [name for name in _NEEDED if name not in header]
-            if missing:
-                problem = f"expected a header with the columns {', '.join(missing)}"
-                raise ValueError(Errors.XE009.format(where=where, problem=problem))
-        elif match := _METADATA.match(content):
+    for block in blocks_of_lines(path, lambda data: _BEGINS.match(data) is not None):
+        rows = []
+        for line in block:
+            if not header or line.data.startswith(b"TOKEN\t"):
+                header = _header(line, path)
+            else:
+                rows.append(line)
+        if rows:
+            yield header, rows
+
+
+def _header(line: Line, path: Path) -> list[str]:
+    where, content = decoded(line, path)
+    header = content.split("\t")
+    missing = [name for name in _NEEDED if name not in header]
+    if missing:
+        problem = f"expected a header with the columns {', '.join(missing)}"
+        raise ValueError(Errors.XE009.format(where=where, problem=problem))
+    return header
+
+
+def _document(document: _Document, path: Path) -> AnnotatedText | None:
+    header, rows = document
+    builder = TextBuilder()
+    for line in rows:
+        where, content = decoded(line, path)
+        if match := _METADATA.match(content):
             if match[1] == "document_id":
-                if builder.parts:
-                    yield builder.finish()
-                builder = TextBuilder(match[2].strip())
+                builder.doc_id = match[2].strip()
             else:
                 builder.lang = match[2].strip()
         elif not content.startswith("# "):
@@ -55,20 +73,20 @@ def read(path: Path) -> Iterator[AnnotatedText]:
                 problem = f"{len(cells)} columns, where the header has {len(header)}"
                 raise ValueError(Errors.XE009.format(where=where, problem=problem))
             _add(builder, dict(zip(header, cells, strict=True)), where)
-    if builder.parts:
-        yield builder.finish()
+    return builder.finish() if builder.parts else None
 
 
 def _add(builder: TextBuilder, cells: dict[str, str], where: str) -> None:
     flags = cells["MISC"].split("|")
     separator = "\n" if "EndOfLine" in flags else " "
+    goes_on = builder.in_mention
     place = builder.add(cells["TOKEN"], "" if "NoSpaceAfter" in flags else separator)
     position, _, label = cells["NE-COARSE-LIT"].partition("-")
     if position in ("B", "S"):
         ids = [i for i in cells["NEL-LIT"].split(ID_SEPARATOR) if i not in ("_", "-", "", NIL)]
         builder.begin_mention(place, tuple(dict.fromkeys(ids)), label)
     elif position in ("I", "E"):
-        if not builder.mentions:
+        if not goes_on:
             problem = "an entity goes on here that did not begin"
             raise ValueError(Errors.XE009.format(where=where, problem=problem))
         builder.extend_mention(place[1])

@@ -169,12 +169,15 @@ class _Import:
             self.report.redirects += 1
             return
         entity = item.entity if isinstance(item, Article) else item
-        line = _line(entity_to_json(entity))
+        line = json_line(entity_to_json(entity))
         parse_entity(line)  # what the builder would not take is a problem here already
         if isinstance(item, Article):
             text = item.text.text
             if keep_texts:
-                self.files[_TEXTS].write(_line(jsonl.to_json(item.text)))
+                self.files[_TEXTS].write(json_line(jsonl.to_json(item.text)))
+            for title in item.redirects:
+                self.store.add_redirect(title, entity.title)
+            self.report.redirects += len(item.redirects)
             self.store.add_links(item.links)
             self.store.add_links(
                 (title, text[mention.start : mention.end])
@@ -200,13 +203,13 @@ class _Import:
             self._label_types()
         if corpus is not None:
             with new_file(corpus) as scratch:
-                _write_lines((jsonl.to_json(text) for text in self._texts()), scratch)
+                write_lines((jsonl.to_json(text) for text in self._texts()), scratch)
         problems = target.parent / f"{target.name}.problems.jsonl"
         problems.unlink(missing_ok=True)
         if self.files[_PROBLEMS].tell():
             shutil.copyfile(self.work / _PROBLEMS, problems)
         with new_file(target) as scratch:
-            _write_lines(map(entity_to_json, self._entities(min_count)), scratch)
+            write_lines(map(entity_to_json, self._entities(min_count)), scratch)
         report.left_out = dict(self.reading.left_out)
         report.problems = dict(self.reading.problems)
         report.first_problems = self.reading.first_problems
@@ -277,20 +280,32 @@ def read_entities(path: Path, kb_format: KBFormat, options: Options) -> Iterator
             yield item
 
 
-def _line(fields: dict[str, Any]) -> bytes:
+def json_line(fields: dict[str, Any]) -> bytes:
     return json.dumps(fields, ensure_ascii=False).encode() + b"\n"
 
 
-def _write_lines(objects: Iterable[dict[str, Any]], path: Path) -> None:
-    """Write JSON Lines, gzipped if the path ends in .gz, the same bytes at any time."""
-    with path.open("wb") as raw, contextlib.ExitStack() as stack:
-        file: Any = raw
+class LineWriter(contextlib.AbstractContextManager["LineWriter"]):
+    """Writes JSON Lines, gzipped if the path ends in .gz, the same bytes at any time."""
+
+    def __init__(self, path: Path) -> None:
+        self._raw = path.open("wb")
+        self._file: Any = self._raw
         if path.suffix == ".gz":
-            zipped = gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0)
-            file = stack.enter_context(zipped)
+            self._file = gzip.GzipFile("", "wb", compresslevel=6, fileobj=self._raw, mtime=0)
+
+    def write(self, fields: dict[str, Any]) -> None:
+        self._file.write(json_line(fields))
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not self._raw:
+            self._file.close()
+        self._raw.flush()
+        os.fsync(self._raw.fileno())
+        self._raw.close()
+
+
+def write_lines(objects: Iterable[dict[str, Any]], path: Path) -> None:
+    """Write JSON Lines."""
+    with LineWriter(path) as writer:
         for fields in objects:
-            file.write(_line(fields))
-        if file is not raw:
-            stack.close()
-        raw.flush()
-        os.fsync(raw.fileno())
+            writer.write(fields)

@@ -3,27 +3,33 @@
 import gzip
 import json
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
 from spacy_xel.errors import Errors
-from spacy_xel.jsonlines import BadLine, checked_unicode, parse_json_object, read_lines
+from spacy_xel.formats.faults import Faults
+from spacy_xel.jsonlines import BadLine, Line, checked_unicode, parse_json_object, read_lines
 from spacy_xel.kb.schema import check_id
 from spacy_xel.types import AnnotatedText, Mention
 
 MAX_TEXT_BYTES = 256 << 20
 
 
-def read(path: Path) -> Iterator[AnnotatedText]:
+def read(path: Path, faults: Faults | None = None) -> Iterator[AnnotatedText]:
     """Read annotated texts; a line that cannot be read ends with an error that names it."""
-    for line in read_lines(path, f"Reading {path.name}", max_bytes=MAX_TEXT_BYTES):
-        where = f"{path}, line {line.number}"
-        try:
-            if line.problem:
-                raise BadLine(line.problem)
-            yield _parse(parse_json_object(line.data), where)
-        except BadLine as error:
-            raise ValueError(Errors.XE009.format(where=where, problem=error)) from error
+    lines = read_lines(path, f"Reading {path.name}", max_bytes=MAX_TEXT_BYTES)
+    return (faults or Faults()).parsed(lines, partial(_text, path=path))
+
+
+def _text(line: Line, path: Path) -> AnnotatedText:
+    where = f"{path}, line {line.number}"
+    try:
+        if line.problem:
+            raise BadLine(line.problem)
+        return _parse(parse_json_object(line.data), where)
+    except BadLine as error:
+        raise ValueError(Errors.XE009.format(where=where, problem=error)) from error
 
 
 def write(texts: Iterable[AnnotatedText], path: Path) -> None:

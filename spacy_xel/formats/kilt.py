@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from spacy_xel.errors import Errors
+from spacy_xel.formats.faults import Faults
 from spacy_xel.formats.reading import (
     Article,
     Item,
@@ -20,10 +21,11 @@ from spacy_xel.formats.reading import (
     list_field,
     make_entity,
     object_field,
+    objects_field,
     text_field,
 )  # fmt: skip
 from spacy_xel.formats.wiki_titles import clean_title, page_kind
-from spacy_xel.jsonlines import BadLine, parse_json_object
+from spacy_xel.jsonlines import BadLine, Line, parse_json_object
 from spacy_xel.types import AnnotatedText, Mention
 
 START, END = "[START_ENT]", "[END_ENT]"
@@ -80,7 +82,7 @@ def _article(fields: dict[str, Any], ids: str, reading: Reading) -> Article | No
         aliases = aliases.get("alias") or []
     names = [alias for alias in aliases if isinstance(alias, str)]
     entity = make_entity(kb_id, title, names, description=next(prose, ""))
-    return Article(entity, _text(title, paragraphs, list_field(fields, "anchors"), reading))
+    return Article(entity, _text(title, paragraphs, objects_field(fields, "anchors"), reading))
 
 
 def _text(
@@ -109,13 +111,17 @@ def _text(
 # Queries
 
 
-def read(path: Path) -> Iterator[AnnotatedText]:
+def read(path: Path, faults: Faults | None = None) -> Iterator[AnnotatedText]:
     """Read queries as texts with one mention; those without an answer are NIL."""
-    for where, fields in _records(path):
+
+    def query(line: Line) -> AnnotatedText:
+        where, fields = _record(line, path)
         try:
-            yield _query(fields)
+            return _query(fields)
         except BadLine as error:
             raise ValueError(Errors.XE009.format(where=where, problem=error)) from error
+
+    return (faults or Faults()).parsed(lines_of_file(path, 0), query)
 
 
 def write(texts: Iterable[AnnotatedText], path: Path) -> None:
@@ -152,7 +158,8 @@ def _query(fields: dict[str, Any]) -> AnnotatedText:
 def read_rankings(path: Path) -> dict[str, Ranking]:
     """Return the outputs of a KILT file by the ids of its queries."""
     rankings: dict[str, Ranking] = {}
-    for where, fields in _records(path):
+    for line in lines_of_file(path, 0):
+        where, fields = _record(line, path)
         try:
             query_id = _id(fields)
             if query_id in rankings:
@@ -186,15 +193,14 @@ def prediction_line(query_id: str, answer: str, pages: Iterable[tuple[str, str]]
     return json.dumps({"id": query_id, "output": output}, ensure_ascii=False) + "\n"
 
 
-def _records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    for line in lines_of_file(path, 0):
-        where = f"{path}, line {line.number}"
-        try:
-            if line.problem:
-                raise BadLine(line.problem)
-            yield where, parse_json_object(line.data)
-        except BadLine as error:
-            raise ValueError(Errors.XE009.format(where=where, problem=error)) from error
+def _record(line: Line, path: Path) -> tuple[str, dict[str, Any]]:
+    where = f"{path}, line {line.number}"
+    try:
+        if line.problem:
+            raise BadLine(line.problem)
+        return where, parse_json_object(line.data)
+    except BadLine as error:
+        raise ValueError(Errors.XE009.format(where=where, problem=error)) from error
 
 
 def _id(fields: dict[str, Any]) -> str:

@@ -9,12 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from spacy_xel.errors import Errors
+from spacy_xel.formats.faults import Faults
 from spacy_xel.types import AnnotatedText, Mention
 
 _DOCS, _MENTIONS, _TEXTS = "docs.tsv", "mentions.tsv", "text"
 
 
-def read(path: Path) -> Iterator[AnnotatedText]:
+def read(path: Path, faults: Faults | None = None) -> Iterator[AnnotatedText]:
     """Read the documents of all languages in a folder."""
     folders = (
         [path] if (path / _DOCS).is_file() else sorted(p.parent for p in path.glob(f"*/{_DOCS}"))
@@ -22,32 +23,40 @@ def read(path: Path) -> Iterator[AnnotatedText]:
     if not folders:
         raise ValueError(Errors.XE052.format(path=path, expected=f"files {_DOCS}"))
     for folder in folders:
-        yield from _read_language(folder)
+        yield from _read_language(folder, faults or Faults())
 
 
-def _read_language(folder: Path) -> Iterator[AnnotatedText]:
+def _read_language(folder: Path, faults: Faults) -> Iterator[AnnotatedText]:
     mentions: dict[str, list[tuple[int, dict[str, str]]]] = {}
     for number, row in _rows(folder / _MENTIONS, ("docid", "position", "length", "mention", "qid")):
         mentions.setdefault(row["docid"], []).append((number, row))
-    for number, row in _rows(folder / _DOCS, ("docid",)):
-        text_path = folder / _TEXTS / row["docid"]
-        try:
-            text = text_path.read_text(encoding="utf8")
-        except UnicodeDecodeError as error:
-            raise ValueError(Errors.XE009.format(where=text_path, problem=error)) from error
-        except FileNotFoundError as error:
-            problem = f"its text {text_path} is missing; the dataset's script makes it"
-            where = f"{folder / _DOCS}, line {number}"
-            raise FileNotFoundError(Errors.XE009.format(where=where, problem=problem)) from error
+
+    def document(numbered: tuple[int, dict[str, str]]) -> AnnotatedText:
+        number, row = numbered
         rows = mentions.pop(row["docid"], [])
+        text = _text(folder, row["docid"], number)
         found = tuple(_mention(r, text, f"{folder / _MENTIONS}, line {n}") for n, r in rows)
         lang = rows[0][1].get("lang", folder.name) if rows else folder.name
-        yield AnnotatedText(row["docid"], text, found, lang)
+        return AnnotatedText(row["docid"], text, found, lang)
+
+    yield from faults.parsed(_rows(folder / _DOCS, ("docid",)), document)
     if mentions:
         number, row = next(iter(mentions.values()))[0]
         where = f"{folder / _MENTIONS}, line {number}"
         problem = f"the document {row['docid']!r} is not in {_DOCS}"
-        raise ValueError(Errors.XE009.format(where=where, problem=problem))
+        faults.take(ValueError(Errors.XE009.format(where=where, problem=problem)))
+
+
+def _text(folder: Path, doc_id: str, number: int) -> str:
+    path = folder / _TEXTS / doc_id
+    try:
+        return path.read_bytes().decode()  # line breaks as they are: they count
+    except UnicodeDecodeError as error:
+        raise ValueError(Errors.XE009.format(where=path, problem=error)) from error
+    except FileNotFoundError as error:
+        problem = f"its text {path} is missing; the dataset's script makes it"
+        where = f"{folder / _DOCS}, line {number}"
+        raise FileNotFoundError(Errors.XE009.format(where=where, problem=problem)) from error
 
 
 def _rows(path: Path, needed: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str]]]:

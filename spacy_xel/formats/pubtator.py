@@ -9,38 +9,50 @@ the texts.
 import re
 import warnings
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 from spacy_xel.errors import Errors, Warnings
-from spacy_xel.jsonlines import read_lines
+from spacy_xel.formats.faults import Faults, blocks_of_lines, decoded
+from spacy_xel.jsonlines import Line
 from spacy_xel.types import ID_SEPARATOR, AnnotatedText, Mention
 
 _TEXT_LINE = re.compile(r"^([^|\t]+)\|([ta])\|(.*)$")
+_BEGINS = re.compile(rb"([^|\t]+)\|([ta])\|")
 _NIL_ID = "-1"
 _ID_SEPARATORS = re.compile(r"[|;]")
 
 
-def read(path: Path) -> Iterator[AnnotatedText]:
+def read(path: Path, faults: Faults | None = None) -> Iterator[AnnotatedText]:
     """Read annotated texts."""
+    return (faults or Faults()).parsed(_blocks(path), partial(_text, path=path))
+
+
+def _blocks(path: Path) -> Iterator[list[Line]]:
+    """Cut a file into blocks: a title begins one, and so does the line of another text."""
+    current = b""
+
+    def begins(data: bytes) -> bool:
+        nonlocal current
+        match = _BEGINS.match(data)
+        if match is None or (match[2] == b"a" and match[1] == current):
+            return False
+        current = match[1]
+        return True
+
+    return blocks_of_lines(path, begins)
+
+
+def _text(block: list[Line], path: Path) -> AnnotatedText:
     builder = _TextBuilder()
-    for line in read_lines(path, f"Reading {path.name}"):
-        where = f"{path}, line {line.number}"
-        try:
-            content = line.data.decode().rstrip("\r\n")
-        except UnicodeDecodeError as error:
-            raise ValueError(Errors.XE009.format(where=where, problem=error)) from error
-        if line.problem:
-            raise ValueError(Errors.XE009.format(where=where, problem=line.problem))
+    for line in block:
+        where, content = decoded(line, path)
         if match := _TEXT_LINE.match(content):
-            if builder.doc_id and (match[2] == "t" or match[1] != builder.doc_id):
-                yield builder.finish()
-                builder = _TextBuilder()
             builder.doc_id = match[1]
             builder.parts.append(match[3])
         else:
             builder.add_mention(content.split("\t"), where)
-    if builder.doc_id:
-        yield builder.finish()
+    return builder.finish()
 
 
 def write(texts: Iterable[AnnotatedText], path: Path) -> None:

@@ -42,6 +42,8 @@ class Options:
     quotes: bool | None = None  # a table's cells may be in quotes; None: unless tabs separate them
     separators: Mapping[str, str] = field(default_factory=dict)  # our name -> between its values
     ids: str = ""  # which of a source's ids to take; each format has its own kinds
+    texts: bool = False  # texts with links are wanted too
+    only_pages: bool = False  # only items that have a page, which gives them their title
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +58,14 @@ class Redirect:
 class Article:
     """An entity with the text about it, whose mentions name other entities by their titles.
 
-    The links that have no place in the text are names all the same: (title, surface).
+    The links that have no place in the text are names all the same: (title, surface). Redirects
+    are other titles of the page.
     """
 
     entity: Entity
     text: AnnotatedText
     links: tuple[tuple[str, str], ...] = ()
+    redirects: tuple[str, ...] = ()
 
 
 Item = Entity | Redirect | Article
@@ -217,6 +221,14 @@ def list_field(fields: Mapping[str, Any], key: str) -> list[Any]:
     if not isinstance(value, list):
         raise BadLine(f"'{key}' must be a list, but got {type(value).__name__}")
     return value
+
+
+def objects_field(fields: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
+    """Return a list of objects, or [] if there is none, or raise BadLine if it is not one."""
+    values = list_field(fields, key)
+    if not all(isinstance(value, dict) for value in values):
+        raise BadLine(f"'{key}' must be a list of objects")
+    return values
 
 
 def object_field(fields: Mapping[str, Any], key: str) -> dict[str, Any]:

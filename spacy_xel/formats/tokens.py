@@ -19,6 +19,7 @@ class TextBuilder:
         self.length = 0
         self.separator = ""
         self.mentions: list[Mention] = []
+        self.in_mention = False  # the last token is in a mention
 
     def add(self, token: str, separator: str = " ") -> tuple[int, int]:
         """Add a token, and what comes between it and the next; return its offsets."""
@@ -26,14 +27,17 @@ class TextBuilder:
         start = self.length + len(self.separator)
         self.length = start + len(token)
         self.separator = separator
+        self.in_mention = False
         return start, self.length
 
     def begin_mention(self, place: tuple[int, int], kb_ids: tuple[str, ...], label: str) -> None:
         self.mentions.append(Mention(*place, kb_ids, label))
+        self.in_mention = True
 
     def extend_mention(self, end: int) -> None:
         last = self.mentions[-1]
         self.mentions[-1] = Mention(last.start, end, last.kb_ids, last.label)
+        self.in_mention = True
 
     def finish(self) -> AnnotatedText:
         return AnnotatedText(self.doc_id, "".join(self.parts), tuple(self.mentions), self.lang)

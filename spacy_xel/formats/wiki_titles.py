@@ -53,6 +53,10 @@ _DISAMBIGUATION_NAMES = frozenset((
     "توضيح", "פירושונים",
     "anlam ayrımı",
 ))  # fmt: skip
+_MODULE_NAMESPACES = frozenset((
+    "module", "modul", "modül", "modulo", "módulo", "mòdul", "moduł", "moduuli", "mô đun", "модуль",
+    "модул", "モジュール", "模块", "模組", "모듈", "وحدة", "יחידה", "پودمان", "মডিউল", "मॉड्यूल",
+))  # fmt: skip
 _LIST_TITLES = re.compile(
     r"(?:Lists? of|Index of|Outline of|Liste (?:der|von|des?|du|d'|over)|Lista de|Lista di"
     r"|Elenco d|Lijst van|Список|Lista över) ?"
@@ -109,7 +113,23 @@ def clean_title(text: str) -> str:
 
 
 def upper_first(title: str) -> str:
-    return title[:1].upper() + title[1:]
+    first = title[:1].upper()
+    # "ß" has no capital of one letter; the wiki leaves it as it is.
+    return first + title[1:] if len(first) == 1 else title
+
+
+def templates_of(page_names: Iterable[str]) -> list[str]:
+    """Return the names of templates from the full names of all pages that a page transcludes.
+
+    A module may have "disambiguation" in its name because it finds out whether a page is one, so
+    modules and subpages are left out.
+    """
+    names = (name.partition(":") for name in page_names)
+    return [
+        name
+        for namespace, _, name in names
+        if namespace.casefold() not in _MODULE_NAMESPACES and "/" not in name
+    ]
 
 
 def page_kind(title: str, template_names: Iterable[str], text: str = "") -> PageKind:

@@ -14,9 +14,11 @@ from typing import NamedTuple
 from xml.parsers import expat
 
 from spacy_xel.errors import Errors
+from spacy_xel.formats.faults import Faults
+from spacy_xel.formats.linked_text import LinkedText
 from spacy_xel.formats.reading import Article, Item, Options, Reading, Redirect
 from spacy_xel.formats.wiki_titles import Site, clean_title, page_kind
-from spacy_xel.formats.wikitext import LinkedText, parse_wikitext
+from spacy_xel.formats.wikitext import parse_wikitext
 from spacy_xel.jsonlines import DAMAGED, BadLine, damage, uncompressed
 from spacy_xel.progress import byte_progress
 from spacy_xel.types import AnnotatedText, Entity, Mention
@@ -25,6 +27,9 @@ MAX_PAGE_BYTES = 64 << 20
 _CHUNK = 1 << 20
 _OPEN, _CLOSE = b"<page>", b"</page>"
 _NAMESPACE = re.compile(rb'<namespace key="(-?\d+)"[^>]*>([^<]*)</namespace>')
+# Dumps before 2011 have an empty <redirect />, and say in the text where it leads.
+_REDIRECT = re.compile(r"\s*#(\w+)\s*:?\s*\[\[([^\]|]+)")
+_IN_TEXT = "\0"
 _LANGUAGE = re.compile(rb'<mediawiki\b[^>]*\bxml:lang="([^"]+)"')
 
 
@@ -48,13 +53,13 @@ class Page:
     wikitext: str = ""
 
 
-def read(path: Path) -> Iterator[AnnotatedText]:
+def read(path: Path, faults: Faults | None = None) -> Iterator[AnnotatedText]:
     """Read articles as annotated texts: each link is a mention, its id the title as it is linked.
 
     Redirects are not followed, because all of them are known only at the end; an import of the
     knowledge base with --corpus does.
     """
-    for item in read_entities(Reading(path), Options()):
+    for item in read_entities((faults or Faults()).reading(path), Options()):
         if isinstance(item, Article):
             yield item.text
 
@@ -67,6 +72,8 @@ def read_entities(reading: Reading, options: Options) -> Iterator[Item]:
             page = parse_page(data.data)
             if page.namespace != "0":
                 reading.left_out["pages of other namespaces"] += 1
+            elif page.redirect == _IN_TEXT:
+                reading.problem("the page is a redirect, but does not say where to")
             elif page.redirect:
                 yield Redirect(page.title, clean_title(page.redirect))
             elif page.model != "wikitext":
@@ -155,7 +162,7 @@ def parse_page(data: bytes) -> Page:
         tags.append(name)
         parts.clear()
         if tags == ["page", "redirect"]:
-            page.redirect = attributes.get("title", "")
+            page.redirect = attributes.get("title", _IN_TEXT)
 
     def end(name: str) -> None:
         text = "".join(parts)
@@ -170,6 +177,9 @@ def parse_page(data: bytes) -> Page:
                 page.model = text.strip()
             case ["page", "revision", "text"]:
                 page.wikitext = text
+                target = _REDIRECT.match(text)
+                if target and (page.redirect == _IN_TEXT or target[1].casefold() == "redirect"):
+                    page.redirect = page.redirect.removeprefix(_IN_TEXT) or target[2]
         tags.pop()
 
     parser = expat.ParserCreate("utf-8")

@@ -11,35 +11,24 @@ of nodes takes most of its time (see docs/formats.md). What becomes of the parts
 
 import html
 import re
-from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
-from spacy_xel.errors import Errors, MissingExtra
+from spacy_xel.formats.linked_text import Link, LinkedText, LooseLink
 from spacy_xel.formats.wiki_titles import Site
+from spacy_xel.formats.wikitext_buffers import Buffer, Frame
+from spacy_xel.formats.wikitext_tidy import (
+    HEADING,
+    LIST_ITEM,
+    first_paragraph,
+    one_line,
+    tidy,
+    without_quotes,
+)
+from spacy_xel.formats.wikitext_tokens import tokenize
 from spacy_xel.jsonlines import BadLine
 
 MAX_DEPTH = 200
-# The tokenizer's time grows with the square of what is opened and never closed (20,000 times "{{a|"
-# took it 171 s), so a text with more of it than any article has is refused.
-MAX_UNCLOSED = 1000
-_BRACKETS = (
-    ("templates", "{{", re.compile(r"(\{\{)|\}\}")),
-    ("links", "[[", re.compile(r"(\[\[)|\]\]")),
-    ("external links", "[http", re.compile(r"(\[http)|\]")),
-    ("tables", "{|", re.compile(r"(\{\|)|\|\}")),
-    ("comments", "<!--", re.compile(r"(<!--)|-->")),
-    (
-        "tags",
-        "<",
-        re.compile(r"(<(?!br\b|hr\b|li\b|wbr\b)[a-z][^<>]*(?<!/)>)|</[a-z]", re.IGNORECASE),
-    ),
-)
-_LIST_ITEM = "\x01"  # XML and JSON dumps cannot have these characters in a text
-_HEADING = "\x02"
-_QUOTES = re.compile(r"'{2,}")
 _MAGIC_WORD = re.compile(r"__[A-Z]{3,}__")
 _NEWLINE_TAGS = frozenset(("br", "hr", "p", "div", "tr", "center", "blockquote", "poem", "li"))
 _LIST_TAGS = frozenset(("li", "dd", "dt"))
@@ -61,41 +50,6 @@ _FILE_SETTING = re.compile(
     r"(?:alt|link|upright|page|class|lang|thumb|thumbtime|start|end|type)\s*=.*)\s*",
     re.DOTALL,
 )
-# What is tidied when markup has gone: blank lines, spaces, and brackets that became empty.
-_UNTIDY = re.compile(
-    r"\s*\n\s*\n\s*|[ \t\x01\x02]*\n[ \t\x01\x02]*|[ \t]{2,}"
-    r"|[ \t]*\([\s;,:/–-]*\)|[\x01\x02]+[ \t]*"
-)
-
-
-class Link(NamedTuple):
-    """A link in plain text; its surface is there at start to end."""
-
-    start: int
-    end: int
-    target: str
-    surface: str
-
-
-class LooseLink(NamedTuple):
-    """A link that has no place in the plain text, and why: "footnote", "template", …"""
-
-    place: str
-    target: str
-    surface: str
-
-
-@dataclass
-class LinkedText:
-    """What an article says: text, its links, and what else there was."""
-
-    text: str = ""
-    first_paragraph: str = ""
-    links: list[Link] = field(default_factory=list)
-    loose_links: list[LooseLink] = field(default_factory=list)
-    categories: list[str] = field(default_factory=list)
-    templates: list[str] = field(default_factory=list)
-    other_links: dict[str, int] = field(default_factory=dict)  # to files, other wikis …, by kind
 
 
 def parse_wikitext(wikitext: str, site: Site | None = None) -> LinkedText:
@@ -103,83 +57,7 @@ def parse_wikitext(wikitext: str, site: Site | None = None) -> LinkedText:
 
     site (Site): The names of the wiki's namespaces.
     """
-    return _Converter(site or Site()).convert(_tokenize(wikitext))
-
-
-def _tokenize(wikitext: str) -> list[Any]:
-    tokenizer, parser_error = _tokenizer()
-    for name, begins, pattern in _BRACKETS:
-        if wikitext.count(begins) > MAX_UNCLOSED and _unclosed(wikitext, pattern) > MAX_UNCLOSED:
-            raise BadLine(f"more than {MAX_UNCLOSED} {name} are never closed")
-    try:
-        tokens: list[Any] = tokenizer(wikitext)
-    except (parser_error, RecursionError) as error:
-        raise BadLine(f"the wikitext cannot be parsed ({error})") from error
-    return tokens
-
-
-def _unclosed(wikitext: str, pattern: re.Pattern[str]) -> int:
-    """Count what is opened and never closed; group 1 of the pattern is what opens."""
-    unclosed = 0
-    for match in pattern.finditer(wikitext):
-        unclosed = unclosed + 1 if match[1] else max(0, unclosed - 1)
-    return unclosed
-
-
-@cache
-def _tokenizer() -> tuple[Callable[[str], list[Any]], type[Exception]]:
-    """Return a function that makes tokens of wikitext: the compiled one where there is one."""
-    try:
-        from mwparserfromhell.parser import ParserError
-    except ImportError as error:
-        message = Errors.XE051.format(what="Wikitext", package="mwparserfromhell", extra="dumps")
-        raise MissingExtra(message) from error
-    try:
-        from mwparserfromhell.parser._tokenizer import CTokenizer as Tokenizer
-    except ImportError:
-        from mwparserfromhell.parser.tokenizer import Tokenizer
-    make_tokens = Tokenizer().tokenize
-    # Without tags for bold and italics, which are dealt with below, there are fewer tokens.
-    return lambda text: make_tokens(text, 0, True), ParserError
-
-
-class _Buffer:
-    """Text in the making, with links: [start, end, target]."""
-
-    __slots__ = ("length", "links", "parts")
-
-    def __init__(self) -> None:
-        self.parts: list[str] = []
-        self.length = 0
-        self.links: list[list[Any]] = []
-
-    def add(self, text: str) -> None:
-        self.parts.append(text)
-        self.length += len(text)
-
-    def extend(self, other: "_Buffer") -> None:
-        for start, end, target in other.links:
-            self.links.append([start + self.length, end + self.length, target])
-        self.parts.extend(other.parts)
-        self.length += other.length
-
-    def clear(self) -> None:
-        self.parts.clear()
-        self.links.clear()
-        self.length = 0
-
-
-class _Frame:
-    """A construct that is open: where its text goes, and what to do when it closes."""
-
-    __slots__ = ("arguments", "buffer", "kind", "name", "start")
-
-    def __init__(self, kind: str, buffer: _Buffer, name: str = "", start: int = 0) -> None:
-        self.kind = kind
-        self.buffer = buffer
-        self.name = name
-        self.start = start
-        self.arguments: list[_Buffer] = []
+    return _Converter(site or Site()).convert(tokenize(wikitext))
 
 
 class _Converter:
@@ -188,9 +66,9 @@ class _Converter:
     def __init__(self, site: Site) -> None:
         self.site = site
         self.result = LinkedText()
-        self.buffer = _Buffer()
-        self.frames = [_Frame("text", self.buffer)]
-        self.asides: list[_Buffer] = []
+        self.buffer = Buffer()
+        self.frames = [Frame("text", self.buffer)]
+        self.asides: list[Buffer] = []
         self.open_link: list[Any] | None = None  # one that letters may follow: "[[cat]]s"
         self.handlers: dict[str, Callable[[Any], None]] = {
             "TemplateOpen": self.open_template,
@@ -245,7 +123,7 @@ class _Converter:
             frame.buffer.add(before)
             self.next_argument(None)
         if "''" in text:
-            text = _QUOTES.sub(_apostrophes, text)
+            text = without_quotes(text)
         if "__" in text:
             text = _MAGIC_WORD.sub("", text)
         frame.buffer.add(text)
@@ -266,18 +144,18 @@ class _Converter:
         if len(self.frames) > MAX_DEPTH:
             raise BadLine(f"more than {MAX_DEPTH} constructs of wikitext lie within each other")
         around = self.frames[-1].buffer
-        buffer = around if shared else _Buffer()
-        self.frames.append(_Frame(kind, buffer, name, around.length if shared else 0))
+        buffer = around if shared else Buffer()
+        self.frames.append(Frame(kind, buffer, name, around.length if shared else 0))
 
-    def pop(self) -> _Frame:
+    def pop(self) -> Frame:
         return self.frames.pop()
 
-    def set_loose(self, buffer: _Buffer, place: str) -> None:
+    def set_loose(self, buffer: Buffer, place: str) -> None:
         """Keep the links of a text that is left out."""
         if buffer.links:
             text = "".join(buffer.parts)
             for start, end, target in buffer.links:
-                surface = _one_line(text[start:end])
+                surface = one_line(text[start:end])
                 self.result.loose_links.append(LooseLink(place, target, surface))
         buffer.clear()
 
@@ -289,7 +167,7 @@ class _Converter:
     def next_argument(self, token: Any) -> None:
         frame = self.frames[-1]
         frame.arguments.append(frame.buffer)
-        frame.buffer = _Buffer()
+        frame.buffer = Buffer()
 
     def name_argument(self, token: Any) -> None:
         self.set_loose(self.frames[-1].buffer, "template")
@@ -297,7 +175,7 @@ class _Converter:
     def close_template(self, token: Any) -> None:
         self.next_argument(token)
         arguments = self.pop().arguments
-        name = _one_line("".join(arguments[0].parts))
+        name = one_line("".join(arguments[0].parts))
         self.result.templates.append(name)
         shown = _TEXT_TEMPLATES.get(name.casefold(), ())
         for number, argument in enumerate(arguments):
@@ -345,7 +223,7 @@ class _Converter:
         elif frame.kind == "file":
             self.add_caption([*frame.arguments, frame.buffer])
 
-    def add_caption(self, arguments: list[_Buffer]) -> None:
+    def add_caption(self, arguments: list[Buffer]) -> None:
         """Keep the caption of a file: the last of its arguments that is not a setting."""
         captions = [b for b in arguments if not _FILE_SETTING.fullmatch("".join(b.parts))]
         for buffer in arguments:
@@ -360,11 +238,11 @@ class _Converter:
             caption = line.partition("|")[2]
             if caption:
                 self.push("file")
-                self.feed(_tokenize(caption))
+                self.feed(tokenize(caption))
                 frame = self.pop()
                 self.add_caption([*frame.arguments, frame.buffer])
 
-    def add_aside(self, buffer: _Buffer) -> None:
+    def add_aside(self, buffer: Buffer) -> None:
         """Keep a caption or a table for the end of the text, unless it is in what is left out."""
         skipping = [frame for frame in self.frames if frame.kind in ("skipped", "template")]
         if skipping:
@@ -403,7 +281,7 @@ class _Converter:
 
     def open_heading(self, token: Any) -> None:
         self.push("heading", shared=True)
-        self.frames[-1].buffer.add("\n\n" + _HEADING)
+        self.frames[-1].buffer.add("\n\n" + HEADING)
 
     def close_heading(self, token: Any) -> None:
         self.pop().buffer.add("\n\n")
@@ -438,7 +316,7 @@ class _Converter:
     def self_close_tag(self, token: Any) -> None:
         name = self._tag_name()
         if name in _LIST_TAGS:
-            self.frames[-1].buffer.add(_LIST_ITEM)
+            self.frames[-1].buffer.add(LIST_ITEM)
         elif name in _NEWLINE_TAGS:
             self.frames[-1].buffer.add("\n")
 
@@ -461,15 +339,15 @@ class _Converter:
     def finish(self) -> LinkedText:
         """Put the parts together and tidy the text, so that the links stay where they are."""
         body = self.buffer
-        self.result.first_paragraph = _first_paragraph("".join(body.parts))
+        self.result.first_paragraph = first_paragraph("".join(body.parts))
         for aside in self.asides:
             body.add("\n\n")
             body.extend(aside)
         raw = "".join(body.parts)
-        text, place = _tidy(raw)
+        text, place = tidy(raw)
         self.result.text = text
         for start, end, target in body.links:
-            surface = _one_line(raw[start:end])
+            surface = one_line(raw[start:end])
             first, last = place(start), place(end)
             while first < last and text[first].isspace():
                 first += 1
@@ -480,51 +358,3 @@ class _Converter:
             else:
                 self.result.loose_links.append(LooseLink("no text", target, surface))
         return self.result
-
-
-def _tidy(raw: str) -> tuple[str, Callable[[int], int]]:
-    """Return the text without what markup left behind, and a function from old places to new."""
-    parts: list[str] = []
-    olds, news = [0], [0]  # from an old place on, text is moved by the same distance
-    done = length = 0
-    for match in _UNTIDY.finditer(raw):
-        start, end = match.span()
-        found = match.group()
-        newlines = found.count("\n")
-        new = "" if not (start and end < len(raw)) else "\n\n" if newlines > 1 else "\n" * newlines
-        if not newlines and found.isspace() and start and end < len(raw):
-            new = " "
-        parts += (raw[done:start], new)
-        length += start - done + len(new)
-        done = end
-        olds += (start, end)
-        news += (length - len(new), length)
-    parts.append(raw[done:])
-
-    def place(old: int) -> int:
-        i = bisect_right(olds, old) - 1
-        # Within what was replaced, all places are its beginning or its end.
-        return news[i] if i % 2 else news[i] + old - olds[i]
-
-    return "".join(parts), place
-
-
-def _first_paragraph(raw: str) -> str:
-    """Return the first paragraph in front of the first heading, list items passed over."""
-    for paragraph in raw.partition(_HEADING)[0].split("\n\n"):
-        lines = [line.strip() for line in paragraph.split("\n")]
-        prose = [line for line in lines if line and not line.startswith(_LIST_ITEM)]
-        text = _tidy(" ".join(prose))[0].strip()
-        if any(character.isalpha() for character in text):
-            return text
-    return ""
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.replace(_LIST_ITEM, " ").split())
-
-
-def _apostrophes(match: re.Match[str]) -> str:
-    """Return what is left of a run of apostrophes when bold and italics are taken off."""
-    length = len(match.group())
-    return "'" * (1 if length == 4 else max(0, length - 5))

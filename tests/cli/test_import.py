@@ -74,9 +74,9 @@ def test_options_that_do_not_fit(run, tmp_path, options, problem):
 def test_missing_packages_are_named(run, tmp_path, monkeypatch):
     import sys
 
-    from spacy_xel.formats import wikitext
+    from spacy_xel.formats import wikitext_tokens
 
-    wikitext._tokenizer.cache_clear()
+    wikitext_tokens._tokenizer.cache_clear()
     monkeypatch.setitem(sys.modules, "mwparserfromhell", None)
     monkeypatch.setitem(sys.modules, "mwparserfromhell.parser", None)
     monkeypatch.setitem(sys.modules, "pyoxigraph", None)
@@ -86,7 +86,7 @@ def test_missing_packages_are_named(run, tmp_path, monkeypatch):
     assert "pip install 'spacy-xel[dumps]'" in output
     output = run("kb", "import", write(tmp_path / "v.ttl", ""), target, "--from", "skos", code=1)
     assert "pyoxigraph" in output or "--restart" in output
-    wikitext._tokenizer.cache_clear()
+    wikitext_tokens._tokenizer.cache_clear()
 
 
 def test_kilt(run, linker, tmp_path):
@@ -104,3 +104,37 @@ def test_kilt(run, linker, tmp_path):
     }  # fmt: skip
     queries = write(tmp_path / "q.jsonl", json_lines([{**QUERY, "output": []}]))
     assert "no documents" in run("kilt", "evaluate", queries, guesses, code=1)
+
+
+def test_convert_goes_on_after_a_fault(run, tmp_path):
+    lines = '{"id": "1", "text": "Troy"}\n{"id": "2"}\n{"id": "3", "text": "Rome"}\n'
+    source, target = write(tmp_path / "a.jsonl", lines), tmp_path / "b.jsonl"
+    assert "line 2" in run("convert", source, target, code=1)
+    assert not target.exists()
+    output = run("convert", source, target, "--on-error", "skip")
+    assert "line 2" in output
+    assert "1 faults" in output
+    assert len(target.read_text().splitlines()) == 2
+
+
+def test_wikipedia_and_wikidata_become_one(run, tmp_path):
+    pytest.importorskip("mwparserfromhell", reason="needs the extra 'dumps'")
+    dump = write_dump(tmp_path / "d.xml.bz2")
+    titles = ("Paris", "Seine", "Troy")
+    items = [
+        {"type": "item", "id": f"Q{i}", "labels": {}, "sitelinks": {"enwiki": {"title": title}}}
+        for i, title in enumerate(titles)
+    ]
+    wikidata = write(tmp_path / "w.json", json_lines(items))
+    pages, texts, found = (tmp_path / name for name in ("p.jsonl", "t.jsonl.gz", "i.jsonl.gz"))
+    run("kb", "import", dump, pages, "--from", "wikipedia", "--corpus", texts)
+    run("kb", "import", wikidata, found, "--from", "wikidata", "--only-pages")
+    kb, linked = tmp_path / "kb.jsonl", tmp_path / "l.jsonl.gz"
+    output = run("kb", "join", pages, found, kb, "--corpus", texts, "--corpus-target", linked)
+    assert "1 pages have no item" in output
+    assert {json.loads(line)["id"] for line in kb.read_text().splitlines()} == {"Q0", "Q1", "Q2"}
+    train, dev = tmp_path / "train.jsonl.gz", tmp_path / "dev.jsonl"
+    output = run("split", linked, train, dev, "--dev-share", "0", "--per-entity", "1")
+    assert "dev: 0 paragraphs" in output
+    run("kb", "build", kb, tmp_path / "kb", "--corpus", train)
+    assert "Q0" in run("kb", "find", tmp_path / "kb", "lutetia")
