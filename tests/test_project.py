@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -23,6 +24,23 @@ def project(tmp_path_factory):
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         copy(ROOT / name, folder / name)
     return folder
+
+
+def test_the_readme_tells_of_the_project_as_it_is(tmp_path):
+    command = [sys.executable, "-m", "spacy", "project", "document", ROOT, "--output"]
+    subprocess.run([*command, tmp_path / "README.md"], check=True, capture_output=True)
+
+    def without_links(text):  # to files, which there are or not
+        return re.sub(r"\[(`[^`]+`)\]\([^)]+\)", r"\1", text).strip()
+
+    generated = without_links((tmp_path / "README.md").read_text())
+    assert generated in without_links((ROOT / "README.md").read_text())
+
+
+def test_the_embedded_assets_have_their_checksums(project):
+    command = [sys.executable, "-m", "spacy", "project", "assets"]
+    result = subprocess.run(command, cwd=project, check=True, capture_output=True, text=True)
+    assert result.stdout.count("matching checksum") == 3
 
 
 @pytest.fixture(scope="module")
