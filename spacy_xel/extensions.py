@@ -20,6 +20,7 @@ def register_extensions() -> None:
     Span.set_extension("xel_kb_id", getter=_kb_id, force=True)
     Span.set_extension("xel_score", getter=_score, force=True)
     Span.set_extension("xel_candidates", getter=_candidates, force=True)
+    Span.set_extension("xel_nil_cluster", getter=_nil_cluster, force=True)
 
 
 def link_record(span: Span) -> LinkRecord | None:
@@ -47,6 +48,11 @@ def _score(span: Span) -> float:
 def _candidates(span: Span) -> list[tuple[str, float]]:
     record = link_record(span)
     return [] if record is None else [(kb_id, score) for kb_id, score in record["candidates"]]
+
+
+def _nil_cluster(span: Span) -> int | None:
+    record = link_record(span)
+    return None if record is None else record.get("nil_cluster")
 
 
 register_extensions()

@@ -33,6 +33,7 @@ def annotate_links(doc: Doc, links: Sequence[Link]) -> None:
             "score": link.score,
             "candidates": [[kb_id, score] for kb_id, score in link.candidates],
             "label": link.label,
+            "nil_cluster": link.nil_cluster,
         }
         for link in ordered
     ]
@@ -48,6 +49,7 @@ def read_links(doc: Doc) -> list[Link]:
             score=record["score"],
             candidates=tuple((kb_id, score) for kb_id, score in record["candidates"]),
             label=record["label"],
+            nil_cluster=record.get("nil_cluster"),
         )
         for record in doc._.xel_links or []
     ]
