@@ -159,6 +159,14 @@ class Errors:
         "mentions, but got {documents}. Give it a larger corpus."
     )
     XE085 = "coherence needs scores between 0 and 1. Leave it out for this retriever."
+    XE086 = (
+        "There is no component {name!r} in the pipeline that can be calibrated. These can: {known}."
+    )
+    XE087 = "{path} exists already. Choose another folder."
+    XE088 = (
+        "A precision of {target} cannot be reached on this corpus: the best is {best:.4f}, with "
+        "the threshold {at:.4f} and {linked} links. Nothing was written. Ask for less."
+    )
     XE083 = "{name} must be between 0 and 1, but got {value}."
 
 

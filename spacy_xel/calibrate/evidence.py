@@ -37,6 +37,12 @@ class Evidence:
         """Return the evidence on some of the mentions."""
         return Evidence(*(getattr(self, field.name)[rows] for field in fields(self)))
 
+    @classmethod
+    def join(cls, parts: "Sequence[Evidence]") -> "Evidence":
+        """Return the evidence of several batches as one."""
+        names = [field.name for field in fields(cls)]
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
 
 def gather(
     kb: XelKnowledgeBase,
