@@ -113,8 +113,9 @@ def _margin(evidence: Evidence, logarithmic: bool) -> Float64Array:
     logs = log_scores(evidence.scores, logarithmic)
     if logs.shape[1] < 2:
         return np.full(len(logs), -_LOWEST_LOG)
-    second = np.where(np.isfinite(logs[:, 1]), logs[:, 1], logs[:, 0] + _LOWEST_LOG)
-    return np.where(np.isfinite(logs[:, 0]), logs[:, 0] - second, 0.0)
+    first = np.where(np.isfinite(logs[:, 0]), logs[:, 0], 0.0)
+    second = np.where(np.isfinite(logs[:, 1]), logs[:, 1], first + _LOWEST_LOG)
+    return first - second
 
 
 def _count(evidence: Evidence, logarithmic: bool) -> Float64Array:

@@ -44,7 +44,7 @@ def choose_threshold(
     hits: Int64Array = np.cumsum(right[order], dtype=np.int64)[linked - 1]
     precision = hits / np.maximum(linked, 1)
     bound = precision if confidence is None else wilson_bound(hits, linked, confidence)
-    fewest = min(len(probabilities), math.ceil(1.0 / max(1.0 - target_precision, 0.01)))
+    fewest = min(len(probabilities), math.ceil(round(1.0 / max(1.0 - target_precision, 0.01), 6)))
     usable = (linked >= fewest) & (values < 0)  # mentions without candidates have 0
     enough = np.flatnonzero(usable & (bound >= target_precision))
     if len(enough):
