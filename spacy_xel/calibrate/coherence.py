@@ -7,7 +7,7 @@ import numpy as np
 
 from spacy_xel.errors import Errors, raise_at_wrong
 from spacy_xel.mentions.same_name import group_by_name, longer_names
-from spacy_xel.types import CandidateBatch, Query
+from spacy_xel.types import CandidateBatch, Float32Array, Int32Array, Int64Array, Query
 
 Scores = dict[int, float]  # by row of the knowledge base
 
@@ -36,7 +36,7 @@ class Coherence:
 
     def __call__(
         self, queries: Sequence[Sequence[Query]], batch: CandidateBatch
-    ) -> tuple[CandidateBatch, np.ndarray]:
+    ) -> tuple[CandidateBatch, Int64Array]:
         """Return the candidates with new scores, the best first, and where each was before.
 
         queries (Sequence[Sequence[Query]]): The mentions of each document.
@@ -57,7 +57,7 @@ class Coherence:
         return CandidateBatch(rows, np.take_along_axis(scores, order, axis=1)), order
 
     def _change_document(
-        self, queries: Sequence[Query], rows: np.ndarray, scores: np.ndarray
+        self, queries: Sequence[Query], rows: Int32Array, scores: Float32Array
     ) -> None:
         """Change the scores of one document's mentions in place."""
         if not len(queries) or not rows.shape[1]:
@@ -87,7 +87,7 @@ class Coherence:
                 scores[i, j] = 1 - (1 - own) * doubt
 
 
-def _pool(groups: Sequence[int], rows: np.ndarray, scores: np.ndarray) -> list[Scores]:
+def _pool(groups: Sequence[int], rows: Int32Array, scores: Float32Array) -> list[Scores]:
     """Return the mean score of each candidate over the mentions of each group."""
     sizes = np.bincount(groups)
     pooled: list[Scores] = [{} for _ in sizes]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from spacy.language import Language
@@ -14,11 +14,13 @@ from spacy_xel.calibrate.evidence import Evidence, gather
 from spacy_xel.calibrate.held_out import HeldOut
 from spacy_xel.errors import Errors
 from spacy_xel.evaluation.evaluate import GOLD_SPANS, make_doc, use_gold_mentions
-from spacy_xel.pipeline.linking import LinkMaker
+from spacy_xel.kb.knowledge_base import XelKnowledgeBase
+from spacy_xel.pipeline.linking import LinkMaker, RankedMentions
 from spacy_xel.progress import progress
-from spacy_xel.types import AnnotatedText
+from spacy_xel.types import AnnotatedText, Int32Array, Int64Array
 
 Place = tuple[int, int]
+KbIds = tuple[str, ...]
 
 
 def linking_component(nlp: Language, name: str | None = None) -> str:
@@ -49,28 +51,20 @@ def collect(
         which any that is not annotated counts as wrong.
     """
     component: Any = nlp.get_pipe(name)
-    parts: list[tuple[Evidence, np.ndarray]] = []
-    gold: list[tuple[int, tuple[str, ...] | None]] = []  # of each mention: document, ids
+    parts: list[_Part] = []
     with use_gold_mentions(nlp) if gold_mentions else nullcontext():
         before = nlp.pipe_names[: nlp.pipe_names.index(name)]
         with nlp.select_pipes(enable=before):
             docs = nlp.pipe(make_doc(nlp, text, gold_mentions) for text in texts)
-            pairs = enumerate(zip(docs, progress(texts, "Linking", total=len(texts)), strict=True))
-            for batch in minibatch(pairs, batch_size):  # type: ignore[no-untyped-call]
-                docs_of_batch = [doc for _, (doc, _) in batch]
-                mentions = component.linking.prepare(component.kb, component.rank(docs_of_batch))
-                here = [
-                    (number, ids.get((span.start_char, span.end_char)))
-                    for (number, (doc, text)), spans in zip(batch, mentions.spans, strict=True)
-                    for ids in [_gold_ids(doc, text, gold_mentions)]
-                    for span in spans
-                ]
-                queries = [query for mentioned in mentions.queries for query in mentioned]
-                ranked, scores = mentions.batch, mentions.retriever_scores
-                ranks = _gold_ranks(component.kb, ranked.rows, [ids for _, ids in here])
-                parts.append((gather(component.kb, queries, ranked, scores), ranks))
-                gold.extend(here)
-    return _held_out(parts, gold, texts)
+            pairs = zip(docs, progress(texts, "Linking", total=len(texts)), strict=True)
+            batches: Iterable[list[tuple[Doc, AnnotatedText]]]
+            batches = minibatch(pairs, batch_size)  # type: ignore[no-untyped-call]
+            first = 0
+            for batch in batches:
+                gold = [_gold_ids(doc, text, gold_mentions) for doc, text in batch]
+                parts.append(_rank(component, [doc for doc, _ in batch], gold, first))
+                first += len(batch)
+    return _held_out(parts, texts)
 
 
 def calibrate(nlp: Language, name: str, method: str, held_out: HeldOut) -> None:
@@ -86,20 +80,45 @@ def set_threshold(nlp: Language, name: str, threshold: float) -> None:
     nlp.get_pipe_config(name)["threshold"] = threshold
 
 
-def _gold_ids(doc: Doc, text: AnnotatedText, gold_mentions: bool) -> dict[Place, tuple[str, ...]]:
+def _gold_ids(doc: Doc, text: AnnotatedText, gold_mentions: bool) -> dict[Place, KbIds]:
     """Return the ids of the annotated mentions by their place in the Doc."""
     places: Iterable[Place] = ((mention.start, mention.end) for mention in text.mentions)
     if gold_mentions:  # widened to token boundaries
         places = ((span.start_char, span.end_char) for span in doc.spans[GOLD_SPANS])
-    ids: dict[Place, tuple[str, ...]] = {}
+    ids: dict[Place, KbIds] = {}
     for place, mention in zip(places, text.mentions, strict=True):
         ids[place] = (*ids.get(place, ()), *mention.kb_ids)
     return ids
 
 
+class _Part(NamedTuple):
+    """What a batch of documents gives; one entry per mention."""
+
+    evidence: Evidence
+    gold_ranks: Int64Array
+    documents: list[int]
+    gold_ids: list[KbIds | None]  # None if the mention is not annotated
+
+
+def _rank(
+    component: Any, docs: list[Doc], gold: Sequence[dict[Place, KbIds]], first_document: int
+) -> _Part:
+    """Let a component rank candidates, and look for the right ones among them."""
+    kb: XelKnowledgeBase = component.kb
+    mentions: RankedMentions = component.linking.prepare(kb, component.rank(docs))
+    documents, gold_ids = [], []
+    for number, (spans, ids) in enumerate(zip(mentions.spans, gold, strict=True)):
+        for span in spans:
+            documents.append(first_document + number)
+            gold_ids.append(ids.get((span.start_char, span.end_char)))
+    queries = [query for mentioned in mentions.queries for query in mentioned]
+    evidence = gather(kb, queries, mentions.batch, mentions.retriever_scores)
+    return _Part(evidence, _gold_ranks(kb, mentions.batch.rows, gold_ids), documents, gold_ids)
+
+
 def _gold_ranks(
-    kb: Any, rows: np.ndarray, gold_ids: Sequence[tuple[str, ...] | None]
-) -> np.ndarray:
+    kb: XelKnowledgeBase, rows: Int32Array, gold_ids: Sequence[KbIds | None]
+) -> Int64Array:
     """Return where in its list of candidates each mention's right one is; -1 for nowhere."""
     ranks = np.full(len(gold_ids), -1, dtype=np.int64)
     for i, (candidates, kb_ids) in enumerate(zip(rows.tolist(), gold_ids, strict=True)):
@@ -108,20 +127,17 @@ def _gold_ranks(
     return ranks
 
 
-def _held_out(
-    parts: Sequence[tuple[Evidence, np.ndarray]],
-    gold: Sequence[tuple[int, tuple[str, ...] | None]],
-    texts: Sequence[AnnotatedText],
-) -> HeldOut:
-    if not gold:
+def _held_out(parts: Sequence[_Part], texts: Sequence[AnnotatedText]) -> HeldOut:
+    gold_ids = [ids for part in parts for ids in part.gold_ids]
+    if not gold_ids:
         raise ValueError(Errors.XE082)
     linked = [bool(mention.kb_ids) for text in texts for mention in text.mentions]
     return HeldOut(
-        evidence=Evidence.join([evidence for evidence, _ in parts]),
-        gold_ranks=np.concatenate([ranks for _, ranks in parts]),
-        documents=np.array([number for number, _ in gold], dtype=np.int64),
-        annotated=np.array([ids is not None for _, ids in gold], dtype=np.bool_),
-        nil=np.array([ids == () for _, ids in gold], dtype=np.bool_),
+        evidence=Evidence.join([part.evidence for part in parts]),
+        gold_ranks=np.concatenate([part.gold_ranks for part in parts]),
+        documents=np.concatenate([np.array(part.documents, dtype=np.int64) for part in parts]),
+        annotated=np.array([ids is not None for ids in gold_ids], dtype=np.bool_),
+        nil=np.array([ids == () for ids in gold_ids], dtype=np.bool_),
         n_linked=sum(linked),
         n_nil=len(linked) - sum(linked),
     )
