@@ -1,5 +1,6 @@
 """Mentions of one document inform each other: their candidates' scores are changed and sorted."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -66,25 +67,33 @@ class Coherence:
         pooled = _pool(groups, rows, scores)
         best = [max(found.items(), key=_by_score) if found else (-1, 0.0) for found in pooled]
         linked_to = _two_best_groups(best)
-        names = {group: queries[i].mention for i, group in reversed(list(enumerate(groups)))}
-        longer = longer_names([names[group] for group in range(len(pooled))])
-        for i, group in enumerate(groups):
-            for j in range(rows.shape[1]):
-                row = int(rows[i, j])
-                if row < 0 or not np.isfinite(scores[i, j]):
+        above = self._above(queries, groups, best)
+        for i, (group, row_list) in enumerate(zip(groups, rows.tolist(), strict=True)):
+            changed = scores[i].tolist()
+            for j, row in enumerate(row_list):
+                if row not in pooled[group]:  # an unused slot
                     continue
-                own = float(scores[i, j])
-                own += self.same_name * (pooled[group][row] - own)
-                elsewhere = max(
-                    (s for s, other in linked_to.get(row, ()) if other != group), default=0.0
-                )
-                above = max(
-                    (best[other][1] for other in longer[group] if best[other][0] == row),
-                    default=0.0,
-                )
+                own = changed[j] + self.same_name * (pooled[group][row] - changed[j])
+                elsewhere = max((s for s, g in linked_to.get(row, ()) if g != group), default=0.0)
                 # Either of them may be the reason why the candidate is right.
-                doubt = (1 - self.agreement * elsewhere) * (1 - self.longer_name * above)
-                scores[i, j] = 1 - (1 - own) * doubt
+                doubt = 1 - self.agreement * elsewhere
+                doubt *= 1 - self.longer_name * above[group].get(row, 0.0)
+                changed[j] = 1 - (1 - own) * doubt
+            scores[i] = changed
+
+    def _above(
+        self, queries: Sequence[Query], groups: Sequence[int], best: Sequence[tuple[int, float]]
+    ) -> list[Scores]:
+        """Return per group what the longer names that end in its name are linked to."""
+        above: list[Scores] = [{} for _ in best]
+        if not self.longer_name:
+            return above
+        names = {group: queries[i].mention for i, group in reversed(list(enumerate(groups)))}
+        longer = longer_names([names[group] for group in range(len(best))])
+        for found, others in zip(above, longer, strict=True):
+            for row, score in (best[other] for other in others):
+                found[row] = max(score, found.get(row, 0.0))
+        return above
 
 
 def _pool(groups: Sequence[int], rows: Int32Array, scores: Float32Array) -> list[Scores]:
@@ -94,7 +103,7 @@ def _pool(groups: Sequence[int], rows: Int32Array, scores: Float32Array) -> list
     for group, row_list, score_list in zip(groups, rows.tolist(), scores.tolist(), strict=True):
         mean, size = pooled[group], float(sizes[group])
         for row, score in zip(row_list, score_list, strict=True):
-            if row >= 0 and np.isfinite(score):
+            if row >= 0 and math.isfinite(score):
                 mean[row] = mean.get(row, 0.0) + score / size
     return pooled
 

@@ -85,3 +85,11 @@ def test_still_scores(scores, settings):
     assert all(list(row) == sorted(row, reverse=True) for row in changed.scores.tolist())
     if settings == (0.0, 0.0, 0.0):
         np.testing.assert_allclose(changed.scores, batch.scores, rtol=1e-6)
+
+
+def test_many_mentions():
+    queries = mentions(" ".join(f"{{Number{i % 2000} Street}} {{Street}}" for i in range(5000)))
+    rows = np.random.default_rng(0).permuted(np.tile(np.arange(3000), (10_000, 1)), axis=1)[:, :20]
+    scores = np.tile(np.linspace(0.9, 0.1, 20, dtype=np.float32), (10_000, 1))
+    changed, _ = Coherence(0.5, 0.5, 0.5)([queries], CandidateBatch(rows.astype(np.int32), scores))
+    assert changed.rows.shape == (10_000, 20)
