@@ -194,6 +194,27 @@ class Errors:
     XE032 = "Labels must be 1, or between 0 and 1 for soft targets."
     XE033 = "weights must be {rows} finite numbers larger than 0, one per instance."
 
+    XE080 = "The saved decision trees are damaged: nodes point outside, or back. Calibrate again."
+    XE081 = "There is no calibration method {method!r}. Choose one of {known}."
+    XE082 = (
+        "There is nothing to calibrate on: no mention of the corpus has a candidate. Check that "
+        "the pipeline finds mentions in it, or pass --gold-mentions."
+    )
+    XE084 = (
+        "Calibration is judged by documents that it was not fitted to, and needs at least 2 with "
+        "mentions, but got {documents}. Give it a larger corpus."
+    )
+    XE085 = "coherence needs scores between 0 and 1. Leave it out for this retriever."
+    XE086 = (
+        "There is no component {name!r} in the pipeline that can be calibrated. These can: {known}."
+    )
+    XE087 = "{path} exists already. Choose another folder."
+    XE088 = (
+        "A precision of {target} cannot be reached on this corpus: the best is {best:.4f}, with "
+        "the threshold {at:.4f} and {linked} links. Nothing was written. Ask for less."
+    )
+    XE083 = "{name} must be between 0 and 1, but got {value}."
+
 
 class Warnings:
     """Warning templates, used with warnings.warn."""

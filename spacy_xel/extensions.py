@@ -21,6 +21,7 @@ def register_extensions() -> None:
     Span.set_extension("xel_score", getter=_score, force=True)
     Span.set_extension("xel_candidates", getter=_candidates, force=True)
     Span.set_extension("xel_kb_version", getter=_kb_version, force=True)
+    Span.set_extension("xel_nil_cluster", getter=_nil_cluster, force=True)
 
 
 def link_record(span: Span) -> LinkRecord | None:
@@ -53,6 +54,11 @@ def _candidates(span: Span) -> list[tuple[str, float]]:
 def _kb_version(span: Span) -> str:
     record = link_record(span)
     return "" if record is None else str(record["kb_version"])
+
+
+def _nil_cluster(span: Span) -> int | None:
+    record = link_record(span)
+    return None if record is None else record.get("nil_cluster")
 
 
 register_extensions()

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 NIL = "NIL"
 ID_SEPARATOR = "|"  # joins the ids of a composite mention in kb_id_, as PubTator does
 
+BoolArray = npt.NDArray[np.bool_]
 UInt8Array = npt.NDArray[np.uint8]
 UInt32Array = npt.NDArray[np.uint32]
 UInt64Array = npt.NDArray[np.uint64]
@@ -112,7 +113,10 @@ class Retriever(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What the linker says about one mention: token offsets, the best id, all candidates."""
+    """What the linker says about one mention: token offsets, the best id, all candidates.
+
+    Mentions of one document that are NIL and name the same thing share a nil_cluster.
+    """
 
     start: int
     end: int
@@ -121,3 +125,4 @@ class Link:
     candidates: tuple[tuple[str, float], ...] = ()
     label: str = ""
     kb_version: str = ""  # XelKnowledgeBase.revision of the knowledge base that was asked
+    nil_cluster: int | None = None

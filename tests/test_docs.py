@@ -35,15 +35,16 @@ def test_formats_page(tmp_path, monkeypatch):
     assert "Paris (mythology)" in (tmp_path / "troy.hipe.tsv").read_text("utf8")
 
 
-def test_label_tree_page(tmp_path, monkeypatch):
+@pytest.mark.parametrize("page", ["label_tree.md", "calibration.md"])
+def test_page(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    blocks = BLOCK.findall((ROOT / "docs" / "label_tree.md").read_text("utf8"))
+    blocks = BLOCK.findall((ROOT / "docs" / page).read_text("utf8"))
     python = [(code, expected) for language, code, expected in blocks if language == "python"]
     assert python
     for code, expected in python:
         output = io.StringIO()
         with contextlib.redirect_stdout(output):
-            exec(compile(code, "label_tree.md", "exec"), {})
+            exec(compile(code, page, "exec"), {})
         assert output.getvalue() == expected
 
 

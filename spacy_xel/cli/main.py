@@ -2,6 +2,7 @@
 
 import typer
 
+from spacy_xel.cli.calibrate import calibrate_cli
 from spacy_xel.cli.convert import convert_cli
 from spacy_xel.cli.evaluate import evaluate_cli
 from spacy_xel.cli.kb import kb_app
@@ -23,6 +24,7 @@ app.add_typer(tree_app)
 app.add_typer(kilt_app)
 app.command("link")(link_cli)
 app.command("evaluate")(evaluate_cli)
+app.command("calibrate")(calibrate_cli)
 app.command("convert")(convert_cli)
 app.command("finish")(finish_cli)
 app.command("verify")(verify_cli)

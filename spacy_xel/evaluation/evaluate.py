@@ -23,7 +23,7 @@ from spacy_xel.types import AnnotatedText, Mention
 
 LINKERS = ("xel_retriever", "xel_reranker", "xel_reader", "entity_linker")
 _LINKED_SPANS = "xel"
-_GOLD_SPANS = "xel_gold_mentions"
+GOLD_SPANS = "xel_gold_mentions"
 _NOT_LINKED = Prediction(0, 0)
 
 
@@ -81,8 +81,8 @@ def linked_texts(
 
     gold_mentions (bool): Link the annotated mentions; there is a prediction for each, in order.
     """
-    with _gold_mentions(nlp) if gold_mentions else nullcontext():
-        pairs = ((_make_doc(nlp, text, gold_mentions), text) for text in texts)
+    with use_gold_mentions(nlp) if gold_mentions else nullcontext():
+        pairs = ((make_doc(nlp, text, gold_mentions), text) for text in texts)
         for doc, text in nlp.pipe(pairs, as_tuples=True, batch_size=batch_size):
             yield text, _predictions(doc, text, gold_mentions)
 
@@ -116,11 +116,12 @@ def _candidates(span: Any) -> tuple[str, ...]:
     return () if record is None else tuple(kb_id for kb_id, _ in record["candidates"])
 
 
-def _make_doc(nlp: Language, text: AnnotatedText, gold_mentions: bool) -> Doc:
+def make_doc(nlp: Language, text: AnnotatedText, gold_mentions: bool) -> Doc:
+    """Return a text as a Doc, with the annotated mentions in doc.spans[GOLD_SPANS] and doc.ents."""
     doc = nlp.make_doc(text.text)
     if gold_mentions:
         spans = [widened_span(doc, mention) for mention in text.mentions]
-        doc.spans[_GOLD_SPANS] = SpanGroup(doc, name=_GOLD_SPANS, spans=spans)
+        doc.spans[GOLD_SPANS] = SpanGroup(doc, name=GOLD_SPANS, spans=spans)
         # spaCy's entity_linker reads doc.ents, which cannot hold mentions that overlap.
         doc.ents = [
             Span(doc, span.start, span.end, span.label or DEFAULT_LABEL)
@@ -137,14 +138,14 @@ def _predictions(doc: Doc, text: AnnotatedText, gold_mentions: bool) -> tuple[Pr
     # Mentions were widened to token boundaries: give the links back to the mentions as annotated.
     by_place = {(p.start, p.end): p for p in predictions}
     found = []
-    for span, mention in zip(doc.spans[_GOLD_SPANS], text.mentions, strict=True):
+    for span, mention in zip(doc.spans[GOLD_SPANS], text.mentions, strict=True):
         link = by_place.get((span.start_char, span.end_char), _NOT_LINKED)
         found.append(Prediction(mention.start, mention.end, link.kb_ids, link.candidates))
     return tuple(found)
 
 
 @contextmanager
-def _gold_mentions(nlp: Language) -> Iterator[None]:
+def use_gold_mentions(nlp: Language) -> Iterator[None]:
     """Make the linking components read the annotated mentions, and nothing look for others."""
     finders = [
         name
@@ -155,7 +156,7 @@ def _gold_mentions(nlp: Language) -> Iterator[None]:
     sources = [pipe.mentions for pipe in linkers]
     try:
         for pipe in linkers:
-            pipe.mentions = span_source(_GOLD_SPANS)
+            pipe.mentions = span_source(GOLD_SPANS)
         with nlp.select_pipes(disable=finders):
             yield
     finally:

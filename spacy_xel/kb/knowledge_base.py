@@ -22,7 +22,7 @@ from spacy_xel.kb.normalize import TURKIC_LANGUAGES, normalize_name
 from spacy_xel.kb.schema import check_entity
 from spacy_xel.kb.store import DELTAS, Store, read_files
 from spacy_xel.storage import MANIFEST, copy_folder, new_folder
-from spacy_xel.types import Entity, Float32Array
+from spacy_xel.types import BoolArray, Entity, Float32Array, Float64Array, Int32Array
 
 DEFAULT_VECTOR_LENGTH = 64
 
@@ -142,6 +142,27 @@ class XelKnowledgeBase(KnowledgeBase):
         if row >= len(self.built):
             return row in self.overlay.entities
         return row >= 0 and row not in self.overlay.removed_rows
+
+    def has_rows(self, rows: Int32Array) -> BoolArray:
+        """Return what has_row returns, for an array of rows."""
+        in_store = rows < len(self.built)
+        there: BoolArray = (rows >= 0) & in_store
+        if self.version:
+            there &= ~np.isin(rows, list(self.overlay.removed_rows))
+            there |= ~in_store & np.isin(rows, list(self.overlay.entities))
+        return there
+
+    def entity_counts(self, rows: Int32Array) -> Float64Array:
+        """Return how often entities are meant: mentions in the corpus of the build, and priors.
+
+        rows (ndarray): Rows, or -1 for no entity, which is never meant.
+        """
+        counts = np.zeros(len(rows))
+        built = (rows >= 0) & (rows < len(self.built))
+        counts[built] = self.built.entity_counts[rows[built]] + self.built.priors[rows[built]]
+        for i in np.flatnonzero(rows >= len(self.built)).tolist():
+            counts[i] = self._prior(int(rows[i])) if self.has_row(int(rows[i])) else 0.0
+        return counts
 
     def contains_entity(self, kb_id: str) -> bool:
         return self.row(kb_id) >= 0

@@ -15,7 +15,7 @@ from spacy_xel.errors import Errors
 from spacy_xel.kb.key_table import KEY_ARRAYS, KeyTable, view
 from spacy_xel.kb.name_index import NAME_ARRAYS, NameIndex
 from spacy_xel.storage import MANIFEST, load_array, read_manifest, verify_bytes, verify_files
-from spacy_xel.types import Entity, Float32Array
+from spacy_xel.types import Entity, Float32Array, Float64Array
 
 STORE_FORMAT = "spacy-xel-kb-1"
 ID_INDEX = "ids"
@@ -79,6 +79,13 @@ class Store:
         """What tells this store from any other: a hash of its files' hashes."""
         files = json.dumps(self.manifest["files"], sort_keys=True)
         return hashlib.sha256(files.encode()).hexdigest()
+
+    @cached_property
+    def entity_counts(self) -> Float64Array:
+        """How often each entity was meant in the corpus that names were counted in; by row."""
+        index = self.names_uncased
+        counts: Float64Array = np.bincount(index.rows, index.counts, len(self)).astype(np.float64)
+        return counts
 
     def row(self, kb_id: str) -> int:
         """Return the row of an id, or -1."""

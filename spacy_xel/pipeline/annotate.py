@@ -34,6 +34,7 @@ def annotate_links(doc: Doc, links: Sequence[Link]) -> None:
             "candidates": [[kb_id, score] for kb_id, score in link.candidates],
             "label": link.label,
             "kb_version": link.kb_version,
+            "nil_cluster": link.nil_cluster,
         }
         for link in ordered
     ]
@@ -50,6 +51,7 @@ def read_links(doc: Doc) -> list[Link]:
             candidates=tuple((kb_id, score) for kb_id, score in record["candidates"]),
             label=record["label"],
             kb_version=record["kb_version"],
+            nil_cluster=record.get("nil_cluster"),
         )
         for record in doc._.xel_links or []
     ]

@@ -6,16 +6,18 @@ from typing import Any
 
 import srsly
 from spacy.language import Language
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc
 from spacy.training import Example
 
+from spacy_xel.calibrate.coherence import Coherence
 from spacy_xel.errors import Errors
 from spacy_xel.kb.knowledge_base import XelKnowledgeBase
 from spacy_xel.kb.store import Store
 from spacy_xel.mentions.sources import check_source, get_mentions
 from spacy_xel.pipeline.annotate import annotate_links
 from spacy_xel.pipeline.base import CorpusReader, KBLoader, KnowledgeBasePipe, pipe_in_batches
-from spacy_xel.types import NIL, CandidateBatch, Link, Query, Retriever
+from spacy_xel.pipeline.linking import LinkMaker, RankedMentions, mention_queries
+from spacy_xel.types import Link, Retriever
 
 _RETRIEVER_FOLDER = "retriever"
 Scorer = Callable[..., dict[str, Any]]
@@ -25,6 +27,7 @@ DEFAULT_RETRIEVER = {
     "kb_source": None,
     "top_k": 20,
     "threshold": 0.0,
+    "coherence": None,
     "mentions": "ents",
     "scorer": {"@scorers": "spacy-xel.scorer.v1"},
 }
@@ -51,6 +54,7 @@ def make_retriever(
     kb_source: str | None,
     top_k: int,
     threshold: float,
+    coherence: dict[str, float] | None,
     mentions: str,
     scorer: Scorer | None,
 ) -> "CandidateRetriever":
@@ -62,6 +66,7 @@ def make_retriever(
         kb_source=kb_source,
         top_k=top_k,
         threshold=threshold,
+        coherence=None if coherence is None else Coherence(**coherence),
         mentions=mentions,
         scorer=scorer,
     )
@@ -74,6 +79,7 @@ class CandidateRetriever(KnowledgeBasePipe):
     kb_source (str): The component whose knowledge base to use, or None for one of its own.
     top_k (int): How many candidates to keep per mention.
     threshold (float): A mention whose best score is lower is NIL.
+    coherence (Coherence): Lets the mentions of a document inform each other; None for not.
     mentions (str): "ents", or "spans:KEY".
     scorer (Callable): Scores predictions, see evaluation/.
     """
@@ -87,6 +93,7 @@ class CandidateRetriever(KnowledgeBasePipe):
         kb_source: str | None = None,
         top_k: int = 20,
         threshold: float = 0.0,
+        coherence: Coherence | None = None,
         mentions: str = "ents",
         scorer: Scorer | None = None,
     ) -> None:
@@ -95,7 +102,7 @@ class CandidateRetriever(KnowledgeBasePipe):
             raise ValueError(Errors.XE001.format(value=top_k))
         self.retriever = retriever
         self.top_k = top_k
-        self.threshold = threshold
+        self.linking = LinkMaker(threshold=threshold, coherence=coherence)
         self.mentions = check_source(mentions)
         self.scorer = scorer
         self._attached: Store | None = None
@@ -128,15 +135,20 @@ class CandidateRetriever(KnowledgeBasePipe):
     def predict(self, docs: list[Doc]) -> list[list[Link]]:
         """Return the links of each document; nothing is written."""
         kb = self._attach()
-        mentions = [get_mentions(doc, self.mentions) for doc in docs]
-        queries = [
-            Query(text, span.start_char, span.end_char)
-            for text, spans in zip((doc.text for doc in docs), mentions, strict=True)
-            for span in spans
-        ]
-        batch = self.retriever(queries, self.top_k)
-        links = self._links(kb, [span for spans in mentions for span in spans], batch)
-        return [[next(links) for _ in spans] for spans in mentions]
+        return self.linking(kb, self.rank(docs))
+
+    def rank(self, docs: list[Doc]) -> RankedMentions:
+        """Return the mentions of documents with the candidates that the retriever finds."""
+        self._attach()
+        spans = [get_mentions(doc, self.mentions) for doc in docs]
+        queries = [query for mentioned in spans for query in mention_queries(mentioned)]
+        return RankedMentions(spans, self.retriever(queries, self.top_k))
+
+    def state(self) -> dict[str, Any]:
+        return self.linking.state()
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        self.linking.set_state(state)
 
     # Saving
 
@@ -175,26 +187,3 @@ class CandidateRetriever(KnowledgeBasePipe):
     def _process(self, docs: list[Doc]) -> None:
         for doc, links in zip(docs, self.predict(docs), strict=True):
             annotate_links(doc, links)
-
-    def _links(
-        self, kb: XelKnowledgeBase, spans: list[Span], batch: CandidateBatch
-    ) -> Iterator[Link]:
-        revision = kb.revision
-        all_rows, all_scores = batch.rows.tolist(), batch.scores.tolist()
-        for span, rows, scores in zip(spans, all_rows, all_scores, strict=True):
-            # A fitted retriever may still know entities that have been removed since.
-            candidates = tuple(
-                (kb.kb_id(row), score)
-                for row, score in zip(rows, scores, strict=True)
-                if kb.has_row(row)
-            )
-            linked = bool(candidates) and candidates[0][1] >= self.threshold
-            yield Link(
-                start=span.start,
-                end=span.end,
-                kb_id=candidates[0][0] if linked else NIL,
-                score=candidates[0][1] if candidates else 0.0,
-                candidates=candidates,
-                label=span.label_,
-                kb_version=revision,
-            )

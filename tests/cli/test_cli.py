@@ -125,6 +125,35 @@ def test_link_evaluate_and_convert(xel, linker, tmp_path, write_jsonl):
     assert "no documents" in xel("evaluate", tmp_path / "nlp", empty, code=1)
 
 
+def test_calibrate(xel, linker, tmp_path, write_jsonl):
+    linker.to_disk(tmp_path / "nlp")
+    texts = [("Paris", ["Q90"]), ("Troy", ["Q22647"]), ("New York", [])] * 10
+    lines = [
+        {"id": str(i), "text": name, "mentions": [{"start": 0, "end": len(name), "kb_ids": ids}]}
+        for i, (name, ids) in enumerate(texts)
+    ]
+    corpus = write_jsonl(lines, "c.jsonl")
+    options = ("--method", "isotonic", "--target-precision", "0.9", "--report", tmp_path / "r.json")
+    output = xel("calibrate", tmp_path / "nlp", corpus, tmp_path / "new", *options)
+    assert "nil_recall 0.0000 1.0000" in output
+    report = json.loads((tmp_path / "r.json").read_text())
+    assert report["after"]["precision"] == 1
+    assert report["after"]["nil_precision"] == 1
+    assert report["after"]["calibration_error"] < report["before"]["calibration_error"]
+    linked = xel("link", tmp_path / "new", "Troy and New York")
+    assert "Q22647" in linked
+    assert "NIL" in linked
+    again = xel("calibrate", tmp_path / "nlp", corpus, tmp_path / "new", code=1)
+    assert "exists already" in again
+    bad = ("calibrate", tmp_path / "nlp", corpus, tmp_path / "other")
+    assert "no calibration method" in xel(*bad, "--method", "magic", code=1)
+    assert "between 0 and 1" in xel(*bad, "--target-precision", "95", code=1)
+    wrong = [{**line, "mentions": [{**line["mentions"][0], "kb_ids": []}]} for line in lines]
+    bad = ("calibrate", tmp_path / "nlp", write_jsonl(wrong, "w.jsonl"), tmp_path / "other")
+    assert "cannot be reached" in xel(*bad, "--target-precision", "0.9", code=1)
+    assert not (tmp_path / "other").exists()
+
+
 def test_tree_show(xel, small_store, linker, tmp_path):
     from tests.contract.test_components import tree_linker
 

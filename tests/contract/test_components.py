@@ -16,8 +16,9 @@ from spacy.util import fix_random_seed
 from spacy_xel.kb.build import build_store
 from spacy_xel.kb.knowledge_base import XelKnowledgeBase, knowledge_base_loader
 from spacy_xel.pipeline.annotate import read_links
+from spacy_xel.pipeline.calibration import calibrate, collect
 from spacy_xel.pipeline.retriever import CandidateRetriever
-from spacy_xel.types import CandidateBatch
+from spacy_xel.types import AnnotatedText, CandidateBatch, Mention
 
 Build = Callable[[Path], Language]
 TEXTS = [
@@ -57,6 +58,20 @@ def tree_linker(store: Path) -> Language:
     tree = {"@misc": "spacy-xel.LabelTree.v1", "tree": {"max_leaf": 2, "branching": 2}}
     nlp.add_pipe("xel_retriever", config={"kb_source": "xel_mentions", "retriever": tree})
     nlp.get_pipe("xel_retriever").initialize(nlp=nlp)
+    return nlp
+
+
+def calibrated_linker(store: Path) -> Language:
+    nlp = mentions_only(store)
+    config = {"kb_source": "xel_mentions", "coherence": {"agreement": 0.2}, "threshold": 0.3}
+    pipe = nlp.add_pipe("xel_retriever", config=config)
+    pipe.initialize(nlp=nlp)
+    ids = {"Paris": ("Q90",), "Troy": ("Q22647",), "New York": ()}
+    texts = []
+    for i, name in enumerate([*ids, *ids, *ids]):
+        texts.append(AnnotatedText(str(i), name, (Mention(0, len(name), ids[name]),)))
+    held_out = collect(nlp, "xel_retriever", texts, gold_mentions=False)
+    calibrate(nlp, "xel_retriever", "boosted", held_out)
     return nlp
 
 
@@ -101,6 +116,7 @@ PIPELINES = [
     mentions_as_spans,
     alias_linker,
     tree_linker,
+    calibrated_linker,
     linker_after_ruler,
     linker_after_ner,
     linker_after_span_ruler,
