@@ -149,6 +149,11 @@ class Errors:
         "folder of a pipeline, or the name of a pipeline that is installed."
     )
     XE112 = "The pipeline {name} should have one knowledge base; found: {found}. Name its folder."
+    XE115 = (
+        "{path} has no manifest to compare its files with. Make a finished copy of the pipeline "
+        "with `xel finish`."
+    )
+    XE116 = "{path} is not what was expected: {problem}."
     XE114 = "The finished pipeline cannot take the place of {path}: choose another folder."
     XE113 = "The knowledge base has versions {first} to {last}, but not {version}."
     XE090 = (

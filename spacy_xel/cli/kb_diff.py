@@ -27,7 +27,7 @@ def diff_cli(
     """
     Show what was added, removed and changed between two knowledge bases or versions of one.
     """
-    first, second = (f"{old}@0", old) if new is None else (old, new)
+    first, second = (f"{_split(old)[0]}@0", old) if new is None else (old, new)
     changes = diff(_open(first), _open(second))
     if output is not None:
         changes = _written(changes, output)
@@ -54,10 +54,17 @@ def _written(changes: Iterable[Change], output: Path) -> Iterator[Change]:
 
 
 def _open(name: str) -> XelKnowledgeBase:
+    base, version = _split(name)
+    kb = XelKnowledgeBase.open(store_folder(base))
+    return kb if version is None else at_version(kb, version)
+
+
+def _split(name: str) -> tuple[str, int | None]:
+    """Return a name and its version, from NAME@VERSION."""
     base, _, version = name.rpartition("@")
     if base and version.isdigit() and not Path(name).exists():
-        return at_version(XelKnowledgeBase.open(store_folder(base)), int(version))
-    return XelKnowledgeBase.open(store_folder(name))
+        return base, int(version)
+    return name, None
 
 
 def _row(change: Change) -> tuple[str, ...]:

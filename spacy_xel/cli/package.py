@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-import srsly
 import typer
 from wasabi import msg
 
 from spacy_xel.cli.common import friendly_errors
 from spacy_xel.packaging.finish import finish
+from spacy_xel.packaging.inputs import read_meta, read_metrics
 from spacy_xel.packaging.verify import verify
 from spacy_xel.pipeline.locate import pipeline_folder
 
@@ -34,8 +34,8 @@ def finish_cli(
     finish(
         source,
         target,
-        meta=srsly.read_json(meta) if meta else {},
-        metrics=srsly.read_json(metrics) if metrics else None,
+        meta=read_meta(meta) if meta else {},
+        metrics=read_metrics(metrics) if metrics else None,
         licence=licence,
     )
     msg.good(f"Finished pipeline: {target}")

@@ -15,6 +15,7 @@ _SCORES = {
     "xel_recall_at_10": "right entity among the first ten",
     "xel_nil_f": "F1 of abstaining (NIL)",
 }
+_FEW = 200  # mentions, too few to trust a score
 _END_TO_END = ("xel_micro", "xel_mention")
 
 
@@ -49,6 +50,16 @@ def model_card(
     return "\n\n".join(sections) + "\n"
 
 
+def source_texts(meta: Mapping[str, Any]) -> list[str]:
+    """Return a text per source of data: its name, and who and which licence it is from."""
+    texts = []
+    for source in meta.get("sources") or ():
+        fields = source if isinstance(source, dict) else {"name": source}
+        parts = [fields[key] for key in ("author", "license", "url") if fields.get(key)]
+        texts.append(fields["name"] + (f" ({', '.join(parts)})" if parts else ""))
+    return texts
+
+
 def _facts(meta: Mapping[str, Any], megabytes: float) -> list[tuple[str, str]]:
     return [
         ("version", str(meta["version"])),
@@ -62,11 +73,7 @@ def _facts(meta: Mapping[str, Any], megabytes: float) -> list[tuple[str, str]]:
 
 
 def _data(meta: Mapping[str, Any], metrics: Mapping[str, Any], kb: KBFacts | None) -> str:
-    lines = []
-    for source in meta.get("sources") or ():
-        fields = source if isinstance(source, dict) else {"name": source}
-        parts = [fields[key] for key in ("author", "license", "url") if fields.get(key)]
-        lines.append(f"- {fields['name']}" + (f" ({', '.join(parts)})" if parts else ""))
+    lines = [f"- {text}" for text in source_texts(meta)]
     if kb is not None:
         lines.append(
             f"- Knowledge base: {kb.entities:,} entities with {kb.names:,} names, of which "
@@ -81,7 +88,9 @@ def _data(meta: Mapping[str, Any], metrics: Mapping[str, Any], kb: KBFacts | Non
 
 
 def _scores(metrics: Mapping[str, Any]) -> str:
-    scores, intervals = metrics.get("scores", {}), metrics.get("intervals", {})
+    scores, intervals = dict(metrics.get("scores", {})), metrics.get("intervals", {})
+    if not metrics.get("sizes", {}).get("nil_mentions"):
+        scores.pop("xel_nil_f", None)  # there was nothing to abstain from
     gold = metrics.get("gold_mentions", False)
     rows = []
     for key, words in _SCORES.items():
@@ -130,6 +139,8 @@ def _limits(meta: Mapping[str, Any], metrics: Mapping[str, Any]) -> str:
         )
     if not scores:
         lines.append("- Nothing is known of how good it is.")
+    elif sizes.get("mentions", 0) < _FEW:
+        lines.append(f"- It was judged by {sizes.get('mentions', 0)} mentions only.")
     return "\n".join(lines) or "None were noticed in the evaluation."
 
 

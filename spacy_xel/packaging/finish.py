@@ -13,7 +13,8 @@ from spacy.util import load_config, load_model_from_path, split_requirement
 
 from spacy_xel.errors import Errors
 from spacy_xel.evaluation.evaluate import find_kb
-from spacy_xel.packaging.card import KBFacts, model_card
+from spacy_xel.packaging.card import KBFacts, model_card, source_texts
+from spacy_xel.packaging.inputs import meta_problem
 from spacy_xel.storage import MANIFEST, copy_folder, new_folder, write_manifest
 
 PIPELINE_FORMAT = "spacy-xel-pipeline-1"
@@ -47,6 +48,8 @@ def finish(
     """
     if source.resolve() == target.resolve():
         raise ValueError(Errors.XE114.format(path=source))
+    if problem := meta_problem(meta):
+        raise ValueError(Errors.XE116.format(path="The meta", problem=problem))
     nlp = load_model_from_path(source)
     with new_folder(target, force=True) as folder:
         copy_folder(source, folder)
@@ -93,7 +96,7 @@ def _kb_facts(nlp: Language) -> KBFacts | None:
     if kb is None:
         return None
     names = kb.built.names_uncased
-    return KBFacts(len(kb), len(names), names.count_ambiguous(), kb.revision)
+    return KBFacts(len(kb.built), len(names), names.count_ambiguous(), kb.revision)
 
 
 def _licence_text(meta: Mapping[str, Any], licence: Path | None) -> str:
@@ -101,8 +104,5 @@ def _licence_text(meta: Mapping[str, Any], licence: Path | None) -> str:
         return licence.read_text(encoding="utf8")
     lines = [f"{meta['lang']}_{meta['name']} {meta['version']}", ""]
     lines.append(f"Licence: {meta.get('license') or 'not stated'}")
-    for source in meta.get("sources") or ():
-        fields = source if isinstance(source, dict) else {"name": source}
-        parts = [fields[key] for key in ("name", "author", "license", "url") if fields.get(key)]
-        lines.append(f"Contains data from: {', '.join(parts)}")
+    lines += [f"Contains data from: {text}" for text in source_texts(meta)]
     return "\n".join(lines) + "\n"

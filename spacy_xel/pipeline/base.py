@@ -19,6 +19,7 @@ from spacy_xel.types import AnnotatedText
 KBLoader = Callable[[Vocab], XelKnowledgeBase]
 CorpusReader = Callable[[Language], Iterable[Example]]
 _KB_FOLDER = "kb"
+_FIELDS = ("name", "vocab", "model", "cfg")  # of spaCy's compiled classes: not in __dict__
 
 
 class KnowledgeBasePipe(Pipe):
@@ -105,9 +106,14 @@ class KnowledgeBasePipe(Pipe):
         self.kb_source = state["kb_source"]
         self.set_state(state)
 
-    def __getstate__(self) -> dict[str, Any]:
-        # For worker processes that are started afresh: a pipeline cannot be sent to them, its
-        # knowledge base can.
+    def __reduce__(self) -> tuple[Any, ...]:
+        # For worker processes that are started afresh. spaCy's own class would send all
+        # attributes, and a pipeline cannot be sent; its knowledge base can.
+        fields = {name: getattr(self, name) for name in _FIELDS if hasattr(self, name)}
+        return _remake, (type(self), fields | self.worker_state())
+
+    def worker_state(self) -> dict[str, Any]:
+        """Return the attributes that a worker process needs."""
         state = self.__dict__.copy()
         if self._kb is None and self.kb_source is not None:
             state["_kb"] = self.kb
@@ -122,6 +128,13 @@ class KnowledgeBasePipe(Pipe):
         if kb is None:
             raise ValueError(Errors.XE003.format(name=self.name, source=self.kb_source))
         return kb
+
+
+def _remake(cls: type[KnowledgeBasePipe], fields: dict[str, Any]) -> KnowledgeBasePipe:
+    component = cls.__new__(cls)
+    for name, value in fields.items():
+        setattr(component, name, value)
+    return component
 
 
 def pipe_in_batches(

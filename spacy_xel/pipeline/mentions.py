@@ -137,8 +137,8 @@ class NameMentions(KnowledgeBasePipe):
         self.stop_names = state["stop_names"]
         self._finder = None
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "_finder": None}
+    def worker_state(self) -> dict[str, Any]:
+        return {**super().worker_state(), "_finder": None}
 
     def _taken(self, doc: Doc) -> UInt8Array | None:
         """Mark the tokens of entities that another component has set."""

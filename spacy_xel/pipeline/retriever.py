@@ -174,6 +174,9 @@ class CandidateRetriever(KnowledgeBasePipe):
         self._attached = None
         return self
 
+    def worker_state(self) -> dict[str, Any]:
+        return {**super().worker_state(), "_attached": None}
+
     # Inside
 
     def _attach(self) -> XelKnowledgeBase:

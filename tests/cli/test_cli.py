@@ -97,6 +97,7 @@ def test_the_knowledge_base_of_a_pipeline_is_changed_and_compared(
     assert kinds == {"X": "added", "Q60": "removed", "Q22647": "changed"}
     assert "1 added, 0 removed, 0 changed" in xel("kb", "diff", f"{nlp}@0", f"{nlp}@1")
     assert "0 added, 1 removed, 1 changed" in xel("kb", "diff", f"{nlp}@1", nlp)
+    assert "1 added, 0 removed, 0 changed" in xel("kb", "diff", f"{nlp}@1")
     assert "versions 0 to 3" in xel("kb", "diff", f"{nlp}@7", nlp, code=1)
     ents = running("Troy, New York City, Atlantis").ents
     assert {ent.kb_id_ for ent in ents if ent.text == "Troy"} == {"Q22647"}

@@ -183,6 +183,7 @@ def test_processes_that_are_started_afresh(small_store, tmp_path):
         "if __name__ == '__main__':\n"
         "    multiprocessing.set_start_method('spawn')\n"
         "    nlp = spacy.load(sys.argv[1])\n"
+        "    nlp('Paris')\n"  # what a component keeps for itself has to travel too, or not
         "    docs = nlp.pipe(['Paris and Troy'] * 4, n_process=2, batch_size=1)\n"
         "    print([[ent.kb_id_ for ent in doc.ents] for doc in docs])\n"
     )

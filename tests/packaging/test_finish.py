@@ -19,7 +19,7 @@ from spacy_xel.types import Entity
 META = {
     "lang": "xel", "name": "test", "version": "1.2.3", "license": "CC0",
     "description": "Links what is in the test.", "notes": "Knows eight things.",
-    "sources": [{"name": "Our heads", "author": "us", "license": "CC0"}, "Hearsay"],
+    "sources": [{"name": "Our heads", "author": "us", "license": "CC0"}, {"name": "Hearsay"}],
 }  # fmt: skip
 METRICS = {
     "corpus": "dev.jsonl",
@@ -43,7 +43,7 @@ def test_a_finished_pipeline_has_all_that_a_package_needs(finished):
     assert (meta["name"], meta["version"], meta["license"]) == ("test", "1.2.3", "CC0")
     assert meta["requirements"][0].startswith("spacy-xel>=")
     assert meta["performance"]["xel_acc"] == 0.75
-    assert "Our heads, us, CC0" in (finished / "LICENSE").read_text()
+    assert "Our heads (us, CC0)" in (finished / "LICENSE").read_text()
     card = (finished / "README.md").read_text()
     for text in (
         "Our heads (us, CC0)", "- Hearsay", "8 entities", "| 0.500 | 0.400 to 0.600 |",
@@ -106,7 +106,14 @@ def test_verify_knows_changes_of_the_knowledge_base(finished):
     output = CliRunner().invoke(app, ["verify", str(finished)])
     assert output.exit_code == 0
     assert "changed 1 times" in output.output
-    change = next((store_folder(str(finished)) / "deltas").iterdir())
+    deltas = store_folder(str(finished)) / "deltas"
+    (deltas / "note.txt").write_text("not a change")
+    assert verify(finished).unknown == ["xel_mentions/kb/deltas/note.txt"]
+    kb.remove(["X"])
+    (deltas / "00000001.json").rename(deltas.parent / "gone")
+    assert "is missing" in verify(finished).problems[0]
+    (deltas.parent / "gone").rename(deltas / "00000001.json")
+    change = deltas / "00000001.json"
     fields = json.loads(change.read_text())
     fields["delta"]["added"][0]["title"] = "Mu"
     change.write_text(json.dumps(fields))
@@ -117,6 +124,7 @@ def test_verify_needs_a_manifest(linker, tmp_path):
     linker.to_disk(tmp_path / "assembled")
     output = CliRunner().invoke(app, ["verify", str(tmp_path / "assembled")])
     assert output.exit_code == 1
+    assert "xel finish" in output.output
     output = CliRunner().invoke(app, ["verify", "no_such_pipeline"])
     assert "There is no pipeline" in output.output
 
@@ -137,3 +145,32 @@ def test_a_card_without_figures_says_so():
     assert "Not evaluated." in card
     assert "Not measured." in card
     assert "Nothing is known" in card
+
+
+@pytest.mark.parametrize(
+    ("option", "content", "expected"),
+    [
+        ("--meta", "{bad", "not JSON"),
+        ("--meta", "[]", "JSON object"),
+        ("--meta", '{"name": "a b/c"}', "name must be"),
+        ("--meta", '{"version": "x"}', "version must be"),
+        ("--meta", '{"requirements": "foo"}', "requirements"),
+        ("--meta", '{"author": ["me"]}', "author"),
+        ("--meta", '{"sources": [{"url": "there"}]}', "source must have a name"),
+        ("--metrics", '{"xel_acc": 0.5}', "no scores"),
+        ("--metrics", '{"scores": {"xel_acc": null}}', "scores must be numbers"),
+        ("--metrics", '{"scores": {}, "sizes": "many"}', "sizes must be numbers"),
+        ("--metrics", '{"scores": {}, "intervals": {"a": [1]}}', "two numbers"),
+    ],
+)
+def test_what_a_pipeline_is_finished_with_is_checked(linker, tmp_path, option, content, expected):
+    linker.to_disk(tmp_path / "assembled")
+    (tmp_path / "file.json").write_text(content)
+    arguments = ["finish", "assembled", "out", option, "file.json"]
+    arguments = [
+        str(tmp_path / a) if a in ("assembled", "out", "file.json") else a for a in arguments
+    ]
+    output = CliRunner().invoke(app, arguments)
+    assert output.exit_code == 1
+    assert expected in " ".join(output.output.split())
+    assert not (tmp_path / "out").exists()

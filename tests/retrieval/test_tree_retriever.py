@@ -182,3 +182,45 @@ def test_added_names_without_known_ngrams_are_found(tmp_path):
     assert [found[:1] for found in titles(kb, batch)][:3] == [["anemia"], ["貧血"], ["?!"]]
     assert batch.scores[1, 0] == 1
     assert not titles(kb, batch)[3]
+
+
+def test_added_names_that_look_alike_are_told_apart(tmp_path):
+    kb = make_kb(tmp_path, *({"id": str(i), "title": f"bolt {i}"} for i in range(30)))
+    tree = make_label_tree()
+    tree.initialize(kb, [])
+    added = [Entity(f"M{i}", f"Model X{100 + i}") for i in range(50)]
+    kb.add(added)
+    batch = tree([whole(entity.title) for entity in added], k=3)
+    assert [kb.kb_id(row) for row in batch.rows[:, 0].tolist()] == [e.kb_id for e in added]
+
+
+def test_a_namesake_does_not_take_what_it_does_not_suit(tmp_path):
+    kb = make_kb(
+        tmp_path,
+        {"id": "P", "title": "Mercury", "description": "planet nearest the sun", "prior": 50},
+        {"id": "M", "title": "Mercury", "description": "liquid metal of thermometers"},
+        *({"id": str(i), "title": f"comet {i}", "description": "in the sky"} for i in range(20)),
+    )
+    texts = [
+        AnnotatedText(str(i), text, (Mention(0, 7, (kb_id,)),))
+        for i, (text, kb_id) in enumerate(
+            [("Mercury rose near the sun", "P"), ("Mercury filled the thermometers", "M")] * 5
+        )
+    ]
+    tree = make_label_tree(features={"context_words": 1.0})
+    tree.initialize(kb, texts)
+    queries = [
+        Query(text, 0, 7)
+        for text in (
+            "Mercury the planet", "Mercury of liquid metal", "Mercury sang in the band of Queen"
+        )
+    ]  # fmt: skip
+
+    def best():
+        return [kb.kb_id(row) for row in tree(queries, k=3).rows[:, 0].tolist()]
+
+    assert best()[:2] == ["P", "M"]
+    kb.add([Entity("X", "Mercury")])
+    assert best()[:2] == ["P", "M"]
+    kb.add([Entity("F", "Mercury", (), "singer of the band Queen", prior=20.0)])
+    assert best() == ["P", "M", "F"]

@@ -1,6 +1,6 @@
 """Entities added to a knowledge base after a tree was fitted: a small tree beside the large one."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 import numpy as np
 from scipy import sparse
@@ -14,6 +14,7 @@ from spacy_xel.types import CandidateBatch, Entity, Int32Array, Query
 
 LOOK_ALIKES = 20  # entities that the large tree takes a new name for, to be told apart from it
 BYSTANDERS = 500  # entities drawn at random: what a mention usually is, if not a new name
+_TINY = 1e-9
 
 
 class AddedEntities:
@@ -22,20 +23,16 @@ class AddedEntities:
     rows (Int32Array): The row of each of its labels.
     n_added (int): How many of them, the first, are added entities.
     trees (LabelTreeEnsemble): Over these labels.
-    strange (dict[str, list[int]]): Added names without a single known n-gram, and their rows.
     """
 
     def __init__(
-        self,
-        rows: Int32Array,
-        n_added: int,
-        trees: LabelTreeEnsemble,
-        strange: dict[str, list[int]],
+        self, rows: Int32Array, n_added: int, trees: LabelTreeEnsemble, kb: XelKnowledgeBase
     ) -> None:
         self.rows = rows
-        self.n_added = n_added
+        self.added = frozenset(rows[:n_added].tolist())
         self.trees = trees
-        self.strange = strange
+        self.kb = kb
+        self._replaced = {new: old for old, new in kb.overlay.heirs.items()}
 
     @classmethod
     def fit(
@@ -51,70 +48,118 @@ class AddedEntities:
         added (Sequence[int]): The rows of the added entities.
         trees (LabelTreeEnsemble): The large tree.
         """
-        queries = [query for row in added for query in kb_queries(kb.entity(row))]
-        near = trees.rank(features.transform(queries), LOOK_ALIKES, threads=1).nodes
-        rng = np.random.default_rng(settings.seed)
+        names = [query for row in added for query in kb_queries(kb.entity(row))]
+        near = trees.rank(features.transform(names), LOOK_ALIKES, threads=1).nodes
+        namesakes = [row for name in names for row, _ in kb.lookup(name.mention)]
         built = trees.trees[0].n_labels
+        rng = np.random.default_rng(settings.seed)
         drawn = rng.choice(built, size=min(BYSTANDERS, built), replace=False)
-        others = np.unique(np.concatenate([near[near >= 0], drawn]))
-        rows = np.array([*added, *(row for row in others.tolist() if kb.has_row(row))], np.int32)
+        others = np.unique(np.concatenate([near[near >= 0], drawn, np.array(namesakes, int)]))
+        known = set(added)
+        kept = [row for row in others.tolist() if row not in known and kb.has_row(row)]
+        rows = np.array([*added, *kept], dtype=np.int32)
         queries, labels = [], []
         for label, row in enumerate(rows.tolist()):
-            names = kb_queries(kb.entity(row))
-            queries += names
-            labels += [label] * len(names)
-        matrix = _one_label_each(labels, len(rows))
-        vectors = features.transform(queries)
-        strange: dict[str, list[int]] = {}
-        for i in np.flatnonzero(np.diff(vectors.indptr) == 0).tolist():
-            if labels[i] < len(added):
-                row = int(rows[labels[i]])
-                strange.setdefault(normalize_name(queries[i].mention), []).append(row)
+            instances = kb_queries(kb.entity(row))
+            queries += instances
+            labels += [label] * len(instances)
         small = LabelTreeEnsemble.fit(
-            vectors, matrix, n_trees=len(trees.trees), settings=settings, threads=1
+            features.transform(queries),
+            _one_label_each(labels, len(rows)),
+            n_trees=len(trees.trees),
+            settings=settings,
+            threads=1,
         )
-        return cls(rows, len(added), small, strange)
+        return cls(rows, len(added), small, kb)
 
-    def search(
-        self, queries: Sequence[Query], vectors: sparse.csr_matrix, k: int, beam: int
-    ) -> list[CandidateBatch]:
-        """Return added entities for each query, by their n-grams and by names that have none."""
+    def merge_into(
+        self,
+        large: CandidateBatch,
+        queries: Sequence[Query],
+        vectors: sparse.csr_matrix,
+        beam: int,
+    ) -> CandidateBatch:
+        """Return the large tree's answers with the added entities among them."""
+        k = large.rows.shape[1]
         best = self.trees.rank(vectors, k + LOOK_ALIKES, beam, threads=1)
-        batch = CandidateBatch.empty(*best.nodes.shape)
-        is_added = (best.nodes < self.n_added) & (best.nodes >= 0)
-        is_added &= np.arange(best.nodes.shape[1]) < best.counts[:, None]
-        batch.rows[is_added] = self.rows[best.nodes[is_added]]
-        batch.scores[is_added] = np.exp(best.scores[is_added])
-        return [batch, *self._search_strange(queries)]
-
-    def _search_strange(self, queries: Sequence[Query]) -> list[CandidateBatch]:
-        if not self.strange:
-            return []
-        batch = CandidateBatch.empty(len(queries), max(map(len, self.strange.values())))
+        merged = CandidateBatch(large.rows.copy(), large.scores.copy())
         for i, query in enumerate(queries):
-            rows = self.strange.get(normalize_name(query.mention), [])
-            batch.rows[i, : len(rows)] = rows
-            batch.scores[i, : len(rows)] = 1 / max(len(rows), 1)
-        return [batch]
+            count = int(best.counts[i])
+            small = dict(
+                zip(
+                    self.rows[best.nodes[i, :count]].tolist(),
+                    np.exp(best.scores[i, :count]).tolist(),
+                    strict=True,
+                )
+            )
+            answers = answers_of(large, i)
+            exact = self._exact(query, small, answers)
+            added = {row: score for row, score in small.items() if row in self.added}
+            added = {row: score for row, score in (added | exact).items() if score > 0}
+            if added:
+                write_answers(merged, i, {**answers, **added}, exact)
+        return merged
+
+    def _exact(
+        self, query: Query, small: dict[int, float], large: dict[int, float]
+    ) -> dict[int, float]:
+        """Return the scores of added entities that have exactly the name of the query.
+
+        Where only added entities have it, the name decides. Where others do too, the small tree
+        tells how much better than them an added one suits the text, the names' counts how much
+        rarer it is; the scale is the large tree's, which has learnt from texts.
+        """
+        key = normalize_name(query.mention, lang=self.kb.built.lang)
+        mine = [row for row in self.kb.overlay.names_uncased.get(key, ()) if row in self.added]
+        if not mine:
+            return {}
+        probabilities = dict(self.kb.lookup(query.mention))
+        rivals = [row for row in probabilities if row not in self.added]
+        if not rivals:
+            return {row: max(probabilities[row], small.get(row, 0.0)) for row in mine}
+        rival = max(rivals, key=lambda row: probabilities[row])
+        scale = large.get(rival, min(large.values(), default=1.0)) / probabilities[rival]
+        rival_fit = max(small.get(rival, min(small.values(), default=1.0)), _TINY)
+        result = {}
+        for row in mine:
+            # What the large tree says of an entity that was replaced holds for its old names.
+            old = self._replaced.get(row)
+            if old is not None and key in _keys(self.kb.built.entity(old), self.kb.built.lang):
+                result[row] = large.get(row, 0.0)
+                continue
+            fit = small.get(row, 0.0) / rival_fit
+            if not self.kb.entity(row).description:
+                fit = min(fit, 1.0)  # nothing is known of it that a text could suit
+            result[row] = min(1.0, scale * fit * probabilities[row])
+        return result
 
 
-def merge(batches: Sequence[CandidateBatch], heirs: dict[int, int], k: int) -> CandidateBatch:
-    """Return the k best of all candidates; an entity that was replaced hands its score on.
+def inherit(batch: CandidateBatch, heirs: dict[int, int]) -> CandidateBatch:
+    """Return answers in which entities that replaced others have taken their places."""
+    if not heirs or not np.isin(batch.rows, list(heirs)).any():
+        return batch
+    rows = [[heirs.get(row, row) for row in found] for found in batch.rows.tolist()]
+    return CandidateBatch(np.array(rows, dtype=np.int32).reshape(batch.rows.shape), batch.scores)
 
-    heirs (dict[int, int]): For the row of an entity that was replaced, the row of the new one.
-    """
-    merged = CandidateBatch.empty(len(batches[0].rows), k)
-    for i in range(len(merged.rows)):
-        scores: dict[int, float] = {}
-        for batch in batches:
-            for row, score in zip(batch.rows[i].tolist(), batch.scores[i].tolist(), strict=True):
-                if row >= 0:
-                    heir = heirs.get(row, row)
-                    scores[heir] = max(score, scores.get(heir, -np.inf))
-        best = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))[:k]
-        for j, (row, score) in enumerate(best):
-            merged.rows[i, j], merged.scores[i, j] = row, score
-    return merged
+
+def answers_of(batch: CandidateBatch, i: int) -> dict[int, float]:
+    """Return the scores of a query's candidates by row."""
+    pairs = zip(batch.rows[i].tolist(), batch.scores[i].tolist(), strict=True)
+    return {row: score for row, score in pairs if row >= 0}
+
+
+def write_answers(
+    batch: CandidateBatch, i: int, scores: dict[int, float], first: Container[int]
+) -> None:
+    """Write the best of the candidates of a query; at equal scores, those in first come first."""
+    k = batch.rows.shape[1]
+    ranked = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0] not in first, pair[0]))
+    batch.rows[i, : len(ranked)] = [row for row, _ in ranked[:k]]
+    batch.scores[i, : len(ranked)] = [score for _, score in ranked[:k]]
+
+
+def _keys(entity: Entity, lang: str) -> set[str]:
+    return {normalize_name(name, lang=lang) for name in entity.names}
 
 
 def kb_queries(entity: Entity) -> list[Query]:

@@ -18,7 +18,7 @@ from spacy_xel.features.ngrams import FEATURE_ARRAYS, NgramFeatures, NgramSettin
 from spacy_xel.kb.knowledge_base import XelKnowledgeBase
 from spacy_xel.mentions.abbreviations import spell_out
 from spacy_xel.progress import progress
-from spacy_xel.retrieval.label_tree.additions import AddedEntities, kb_queries, merge
+from spacy_xel.retrieval.label_tree.additions import AddedEntities, inherit, kb_queries
 from spacy_xel.retrieval.label_tree.ensemble import LabelTreeEnsemble
 from spacy_xel.retrieval.label_tree.explain import Explanation, explain
 from spacy_xel.retrieval.label_tree.settings import TreeSettings
@@ -125,11 +125,11 @@ class LabelTreeRetriever:
         found = np.arange(width) < best.counts[:, None]
         batch.rows[:, :width][found] = best.nodes[found]
         batch.scores[:, :width][found] = np.exp(best.scores[found])
-        if self.kb is None or not self.kb.version:
+        if self.kb is None or not self.kb.overlay.entities:
             return batch
+        batch = inherit(batch, self.kb.overlay.heirs)
         added = self._added_entities(self.kb, self.features, self.trees)
-        more = [] if added is None else added.search(queries, vectors, k, self.beam)
-        return merge([batch, *more], self.kb.overlay.heirs, k)
+        return batch if added is None else added.merge_into(batch, queries, vectors, self.beam)
 
     def _added_entities(
         self, kb: XelKnowledgeBase, features: NgramFeatures, trees: LabelTreeEnsemble
