@@ -75,6 +75,10 @@ class PairMaker:
             pairs.append(Pair((*start, *first, *second), len(start) + len(first)))
         return pairs
 
+    def reset(self) -> None:
+        """Count what is cut anew."""
+        self.truncation = Truncation()
+
     def _mention_side(self, item: MentionList) -> tuple[list[int], list[int], list[int]]:
         query, spelled_out = item.query, item.spelled_out
         name = query.mention

@@ -24,17 +24,21 @@ class RerankNetwork(nn.Module):
         self.pooling = pooling
         self.register_buffer("means", torch.zeros(n_features))
         self.register_buffer("scales", torch.ones(n_features))
+        # Without training, the first feature, the retriever's score, decides.
+        self.linear = nn.Linear(n_features, 1)
+        _start_at_zero(self.linear)
+        self.linear.weight.data[0, 0] = 1.0
         self.base = nn.Sequential(
             nn.Linear(n_features, _HIDDEN), nn.GELU(), nn.Linear(_HIDDEN, _HIDDEN), nn.GELU(),
             nn.Linear(_HIDDEN, 1),
         )  # fmt: skip
+        _start_at_zero(self.base[-1])
         width = encoder.config.hidden_size
         self.head = nn.Sequential(
             nn.Dropout(dropout), nn.Linear(width + n_features, 2 * _HIDDEN), nn.GELU(),
             nn.Linear(2 * _HIDDEN, 1),
         )  # fmt: skip
-        nn.init.zeros_(self.head[-1].weight)
-        nn.init.zeros_(self.head[-1].bias)
+        _start_at_zero(self.head[-1])
 
     def set_scales(self, features: torch.Tensor) -> None:
         """Learn the means and deviations of features."""
@@ -47,7 +51,8 @@ class RerankNetwork(nn.Module):
 
     def base_scores(self, features: torch.Tensor) -> torch.Tensor:
         """Return a score per candidate (n,) without the encoder."""
-        scores: torch.Tensor = self.base(self.standardize(features))[:, 0]
+        values = self.standardize(features)
+        scores: torch.Tensor = (self.linear(values) + self.base(values))[:, 0]
         return scores
 
     def encode(self, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
@@ -64,3 +69,8 @@ class RerankNetwork(nn.Module):
         both = torch.cat((vectors, self.standardize(features)), dim=1)
         corrections: torch.Tensor = self.head(both)[:, 0]
         return corrections
+
+
+def _start_at_zero(layer: Any) -> None:
+    nn.init.zeros_(layer.weight)
+    nn.init.zeros_(layer.bias)
