@@ -125,7 +125,7 @@ class CandidateReranker(KnowledgeBasePipe, TrainablePipe):
         self.scorer = scorer
         self.cfg: dict[str, Any] = {}
         # spaCy wants a thinc model of what it trains; the weights are in self.reranker.
-        self.model = Model("xel_reranker", _forward)
+        self.model: Model[Any, Any] = Model("xel_reranker", _forward)
         self.reranker: RerankModel | None = None
         self.evidence = Evidence()
         self._features: FeatureMaker | None = None
@@ -298,9 +298,12 @@ class CandidateReranker(KnowledgeBasePipe, TrainablePipe):
     def _probabilities(self, scores: Float32Array) -> Float32Array:
         values = scores.astype(np.float64)
         if self.network.loss == "softmax" and len(values):
-            shares = np.exp(values - values.max())
-            return (shares / shares.sum()).astype(np.float32)
-        return (1 / (1 + np.exp(-values))).astype(np.float32)
+            values = np.exp(values - values.max())
+            values /= values.sum()
+        else:
+            values = 1 / (1 + np.exp(-values))
+        probabilities: Float32Array = values.astype(np.float32)
+        return probabilities
 
     # Saving
 

@@ -71,9 +71,7 @@ def fit_reranker(
         kb, chosen, retriever, make_retriever, k=retrieved, folds=training.folds
     )
     scored = _scored_lists(kb, chosen, batch, evidence, brackets)
-    trainer.fit_base(
-        [(values, right) for lists in scored.values() for _, values, right in lists]
-    )
+    trainer.fit_base([(values, right) for lists in scored.values() for _, values, right in lists])
     hard = {
         text: [item for item in (_hardest(model, one, training) for one in lists) if item]
         for text, lists in scored.items()

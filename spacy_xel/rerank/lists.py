@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from spacy_xel.types import Query
 
@@ -40,7 +41,7 @@ def add_bracket_candidates(lists: Sequence[MentionList], per_mention: int) -> No
     """
     ordered = sorted(lists, key=lambda item: (item.query.start, item.query.end))
     suggestions: dict[str, dict[str, int]] = {}
-    for left, right in zip(ordered, ordered[1:], strict=False):
+    for left, right in pairwise(ordered):
         between = left.query.text[left.query.end : right.query.start]
         if len(between) <= 3 and _OPENING.match(between):
             for one, other in ((left, right), (right, left)):

@@ -113,9 +113,8 @@ class RerankModel:
         if self._quantized is None:
             import torch
 
-            self._quantized = torch.ao.quantization.quantize_dynamic(
-                self.network, {torch.nn.Linear}, dtype=torch.qint8
-            ).eval()
+            quantize: Any = torch.ao.quantization.quantize_dynamic
+            self._quantized = quantize(self.network, {torch.nn.Linear}, dtype=torch.qint8).eval()
         return self._quantized
 
     def _be_alone_after_fork(self) -> None:
@@ -147,18 +146,19 @@ class RerankModel:
     ) -> tuple["RerankModel", dict[str, Any]]:
         """Read a saved model, and its extra JSON; the encoder's own folder is not needed."""
         from safetensors.torch import load_file
-        from transformers import AutoConfig, AutoModel, AutoTokenizer
 
         from spacy_xel.rerank.network import RerankNetwork
 
         manifest = read_manifest(path, RERANKER_FORMAT)
         verify_files(path, manifest)
-        saved, config = manifest["settings"], settings.to_json()
-        if {**saved, "encoder": ""} != {**config, "encoder": ""}:
-            raise ValueError(Errors.XE066.format(path=path, saved=saved, config=config))
+        saved, wanted = manifest["settings"], settings.to_json()
+        if {**saved, "encoder": ""} != {**wanted, "encoder": ""}:
+            raise ValueError(Errors.XE066.format(path=path, saved=saved, config=wanted))
         folder = str(path / _ENCODER)
-        encoder = AutoModel.from_config(AutoConfig.from_pretrained(folder, local_files_only=True))
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        hub = _transformers()
+        config = hub.AutoConfig.from_pretrained(folder, local_files_only=True)
+        encoder = hub.AutoModel.from_config(config)
+        tokenizer = hub.AutoTokenizer.from_pretrained(folder, local_files_only=True)
         network = RerankNetwork(encoder, manifest["features"], settings.pooling)
         network.load_state_dict(load_file(path / _WEIGHTS))
         extra = json.loads((path / "extra.json").read_text(encoding="utf8"))
@@ -201,20 +201,13 @@ def encoder_folder(name: str) -> Path:
 
 
 def _load_encoder(folder: Path) -> tuple[Any, Any]:
-    try:
-        from transformers import AutoModel, AutoTokenizer
-    except ImportError as error:
-        raise MissingExtra(
-            Errors.XE051.format(
-                what="xel_reranker", package="transformers", extra="transformers"
-            )
-        ) from error
+    hub = _transformers()
     if not (folder / "config.json").is_file():
         problem = "it has no config.json"
         raise ValueError(Errors.XE067.format(path=folder, problem=problem))
     try:
-        tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
-        encoder = AutoModel.from_pretrained(
+        tokenizer = hub.AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
+        encoder = hub.AutoModel.from_pretrained(
             str(folder), local_files_only=True, use_safetensors=True
         )
     except Exception as error:
@@ -223,6 +216,14 @@ def _load_encoder(folder: Path) -> tuple[Any, Any]:
         problem = "it is not an encoder such as BERT, with a separator between parts"
         raise ValueError(Errors.XE067.format(path=folder, problem=problem))
     return encoder, tokenizer
+
+
+def _transformers() -> Any:
+    try:
+        return importlib.import_module("transformers")
+    except ImportError as error:
+        fields = {"what": "xel_reranker", "package": "transformers", "extra": "transformers"}
+        raise MissingExtra(Errors.XE051.format(**fields)) from error
 
 
 def _longest(encoder: Any) -> int:

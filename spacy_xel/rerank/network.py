@@ -18,6 +18,9 @@ class RerankNetwork(nn.Module):
     pooling (str): "cls", the vector of the first token, or "mean", of all.
     """
 
+    means: torch.Tensor
+    scales: torch.Tensor
+
     def __init__(self, encoder: Any, n_features: int, pooling: str, dropout: float = 0.1) -> None:
         super().__init__()
         self.encoder = encoder
@@ -62,7 +65,8 @@ class RerankNetwork(nn.Module):
             vectors: torch.Tensor = states[:, 0]
             return vectors
         mask = inputs["attention_mask"][:, :, None].to(states.dtype)
-        return (states * mask).sum(dim=1) / mask.sum(dim=1)
+        means: torch.Tensor = (states * mask).sum(dim=1) / mask.sum(dim=1)
+        return means
 
     def corrections(self, vectors: torch.Tensor, features: torch.Tensor) -> torch.Tensor:
         """Return what the encoder adds to the score of each candidate (n,)."""

@@ -97,6 +97,14 @@ class RerankTrainer:
 
     def accumulate(self, lists: Sequence[TrainingList], dropout: float) -> float:
         """Add the gradients of some lists; return their mean loss."""
+        threads = torch.get_num_threads()
+        torch.set_num_threads(self.settings.threads or threads)
+        try:
+            return self._accumulate(lists, dropout)
+        finally:
+            torch.set_num_threads(threads)
+
+    def _accumulate(self, lists: Sequence[TrainingList], dropout: float) -> float:
         network = self.model.network
         network.train()
         for module in network.modules():
@@ -110,7 +118,9 @@ class RerankTrainer:
             features = torch.from_numpy(np.concatenate([item.features for item in group]))
             is_right = torch.from_numpy(np.concatenate([item.is_right for item in group]))
             numbers = np.repeat(np.arange(len(group)), [len(item.pairs) for item in group])
-            vectors = network.encode(inputs)
+            with torch.autocast("cpu", torch.bfloat16, enabled=self.settings.mixed_precision):
+                vectors = network.encode(inputs)
+            vectors = vectors.float()
             scores = network.base_scores(features) + network.corrections(vectors, features)
             loss = self.loss(scores, is_right, torch.from_numpy(numbers)) * len(group) / len(lists)
             loss.backward()

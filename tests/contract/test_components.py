@@ -18,6 +18,7 @@ from spacy_xel.kb.knowledge_base import XelKnowledgeBase, knowledge_base_loader
 from spacy_xel.pipeline.annotate import read_links
 from spacy_xel.pipeline.retriever import CandidateRetriever
 from spacy_xel.types import CandidateBatch
+from tests.tiny_encoder import tiny_encoder
 
 Build = Callable[[Path], Language]
 TEXTS = [
@@ -57,6 +58,18 @@ def tree_linker(store: Path) -> Language:
     tree = {"@misc": "spacy-xel.LabelTree.v1", "tree": {"max_leaf": 2, "branching": 2}}
     nlp.add_pipe("xel_retriever", config={"kb_source": "xel_mentions", "retriever": tree})
     nlp.get_pipe("xel_retriever").initialize(nlp=nlp)
+    return nlp
+
+
+def reranking_linker(store: Path) -> Language:
+    nlp = mentions_only(store)
+    names = {"names": {"@misc": "spacy-xel.NearestNames.v1"}}
+    hybrid = {"@misc": "spacy-xel.Hybrid.v1", "retrievers": names}
+    nlp.add_pipe("xel_retriever", config={"kb_source": "xel_mentions", "retriever": hybrid})
+    config = {"kb_source": "xel_mentions", "network": {"encoder": str(tiny_encoder())}}
+    nlp.add_pipe("xel_reranker", config=config)
+    nlp.get_pipe("xel_retriever").initialize(nlp=nlp)
+    nlp.get_pipe("xel_reranker").initialize(nlp=nlp)
     return nlp
 
 
@@ -101,11 +114,12 @@ PIPELINES = [
     mentions_as_spans,
     alias_linker,
     tree_linker,
+    reranking_linker,
     linker_after_ruler,
     linker_after_ner,
     linker_after_span_ruler,
 ]
-COMPONENTS = ["xel_mentions", "xel_retriever"]
+COMPONENTS = ["xel_mentions", "xel_retriever", "xel_reranker"]
 
 
 @pytest.fixture(params=PIPELINES, ids=lambda build: build.__name__)
@@ -220,7 +234,7 @@ def test_saved_files_hold_no_pickle(nlp, tmp_path):
     files = [path for path in paths if path.is_file()]
     assert files
     for path in files:
-        assert path.suffix in ("", ".json", ".jsonl", ".npy"), path
+        assert path.suffix in ("", ".json", ".jsonl", ".npy", ".safetensors", ".txt"), path
         assert not path.read_bytes().startswith(b"\x80"), path
 
 

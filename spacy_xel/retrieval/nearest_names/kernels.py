@@ -31,8 +31,8 @@ def invert(indptr, indices, starts, names):
 
 
 @numba.njit(cache=True, nogil=True)
-def has_name(names, start, end, name):
-    """Tell whether a sorted run of names has one."""
+def find_name(names, start, end, name):
+    """Return where in a sorted run of names one is or would be."""
     while start < end:
         middle = (start + end) >> 1
         if names[middle] < name:
@@ -90,13 +90,13 @@ def search_rows(
         if n_touched > shortlist:
             limit = np.partition(partial, shortlist - 1)[shortlist - 1]
             best = np.flatnonzero(partial <= limit)
-        for i in range(used, order.shape[0]):
-            feature = features[order[i]]
+        for number in range(used, order.shape[0]):
+            feature = features[order[number]]
             start, end = starts[feature], starts[feature + 1]
-            for j in best:
-                place = has_name(names, start, end, touched[j])
-                if place < end and names[place] == touched[j]:
-                    sums[touched[j]] += idf[feature] * idf[feature]
+            for chosen in best:
+                place = find_name(names, start, end, touched[chosen])
+                if place < end and names[place] == touched[chosen]:
+                    sums[touched[chosen]] += idf[feature] * idf[feature]
         _write_best(
             touched, best, sums, inverse_norms, name_rows, norm**-0.5, rows[query], scores[query]
         )

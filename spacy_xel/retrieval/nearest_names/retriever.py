@@ -165,9 +165,7 @@ class NearestNames:
         }
         self._restore(header, arrays)
 
-    def _restore(
-        self, header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
-    ) -> None:
+    def _restore(self, header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         saved, config = header["settings"], self._header()["settings"]
         if saved != config:
             raise ValueError(Errors.XE064.format(saved=saved, config=config))
