@@ -40,6 +40,7 @@ DEFAULT_RERANKER = {
     "early_exit": None,
     "budget_ms": None,
     "quantize": False,
+    "mixed_precision": False,
     "batch_size": 64,
     "brackets": 5,
     "network": {},
@@ -72,6 +73,7 @@ def make_reranker(
     early_exit: float | None,
     budget_ms: float | None,
     quantize: bool,
+    mixed_precision: bool,
     batch_size: int,
     brackets: int,
     network: dict[str, Any],
@@ -79,7 +81,15 @@ def make_reranker(
     scorer: Scorer | None,
 ) -> "CandidateReranker":
     """Create the component xel_reranker."""
-    budget = Budget(top_k, early_exit, budget_ms, quantize, batch_size, brackets)
+    budget = Budget(
+        top_k=top_k,
+        early_exit=early_exit,
+        budget_ms=budget_ms,
+        quantize=quantize,
+        mixed_precision=mixed_precision,
+        batch_size=batch_size,
+        brackets=brackets,
+    )
     return CandidateReranker(
         nlp,
         name,

@@ -63,7 +63,13 @@ class RerankModel:
         return scores
 
     def corrections(
-        self, pairs: Sequence[Pair], features: Float32Array, *, batch_size: int, quantize: bool
+        self,
+        pairs: Sequence[Pair],
+        features: Float32Array,
+        *,
+        batch_size: int,
+        quantize: bool = False,
+        mixed_precision: bool = False,
     ) -> Float32Array:
         """Return what the encoder adds to the score of each candidate.
 
@@ -76,15 +82,17 @@ class RerankModel:
         place = {pair: i for i, pair in enumerate(distinct)}
         encode = self._quantized_network().encode if quantize else self.network.encode
         with torch.inference_mode():
-            parts = [
-                encode(self.batch(distinct[i : i + batch_size]))
-                for i in range(0, len(distinct), batch_size)
-            ]
+            with torch.autocast("cpu", torch.bfloat16, enabled=mixed_precision):
+                parts = [
+                    encode(self.batch(distinct[i : i + batch_size]))
+                    for i in range(0, len(distinct), batch_size)
+                ]
             if not parts:
                 return np.zeros(0, dtype=np.float32)
-            vectors = torch.cat(parts)[[place[pair] for pair in pairs]]
+            vectors = torch.cat(parts).float()[[place[pair] for pair in pairs]]
             values = self.network.corrections(vectors, torch.from_numpy(features))
-        result: Float32Array = values.numpy()
+        # The last digits depend on the batch; without them nlp.pipe(docs) is nlp(doc).
+        result: Float32Array = np.round(values.numpy(), 4)
         return result
 
     def batch(self, pairs: Sequence[Pair]) -> dict[str, Any]:

@@ -26,6 +26,8 @@ class Budget:
     budget_ms (float): Time of the encoder per document, the most unsure mentions first; None for
         no limit.
     quantize (bool): Use an encoder with weights of 8 bits.
+    mixed_precision (bool): Multiply in 16 bits (bfloat16); scores then depend a little on which
+        mentions are scored together.
     batch_size (int): How many pairs go through the encoder at a time.
     brackets (int): How many candidates a mention takes over from its neighbour in brackets.
     """
@@ -34,6 +36,7 @@ class Budget:
     early_exit: float | None = None
     budget_ms: float | None = None
     quantize: bool = False
+    mixed_precision: bool = False
     batch_size: int = 64
     brackets: int = 5
 
@@ -122,6 +125,7 @@ class ListScorer:
             np.concatenate(features),
             batch_size=self.budget.batch_size,
             quantize=self.budget.quantize,
+            mixed_precision=self.budget.mixed_precision,
         )
         start = 0
         for number, best in zip(chosen, places, strict=True):
