@@ -91,8 +91,7 @@ class RerankModel:
                 return np.zeros(0, dtype=np.float32)
             vectors = torch.cat(parts).float()[[place[pair] for pair in pairs]]
             values = self.network.corrections(vectors, torch.from_numpy(features))
-        # The last digits depend on the batch; without them nlp.pipe(docs) is nlp(doc).
-        result: Float32Array = np.round(values.numpy(), 4)
+        result: Float32Array = values.numpy()
         return result
 
     def batch(self, pairs: Sequence[Pair]) -> dict[str, Any]:

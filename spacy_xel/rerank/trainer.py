@@ -94,6 +94,7 @@ class RerankTrainer:
                 loss.backward()
                 optimizer.step()
                 schedule.step()
+        optimizer.zero_grad(set_to_none=True)  # what the encoder's first step must not find
 
     def accumulate(self, lists: Sequence[TrainingList], dropout: float) -> float:
         """Add the gradients of some lists; return their mean loss."""
