@@ -68,7 +68,7 @@ def fit_reranker(
     if not chosen:
         return Fit(model, trainer, evidence, {}, "")
     batch = training_candidates(
-        kb, chosen, retriever, make_retriever, k=retrieved, folds=training.folds
+        kb, texts, chosen, retriever, make_retriever, k=retrieved, folds=training.folds
     )
     scored = _scored_lists(kb, chosen, batch, evidence, brackets)
     trainer.fit_base([(values, right) for lists in scored.values() for _, values, right in lists])

@@ -64,7 +64,7 @@ class TrainingSettings:
 
     candidates: int = 15
     folds: int = 3
-    base_epochs: int = 12
+    base_epochs: int = 25
     sure: float = 0.95
     max_texts: int = 0
     learning_rate: float = 5e-5

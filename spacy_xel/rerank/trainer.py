@@ -24,7 +24,9 @@ _LOSSES: dict[str, Callable[[Any, Any, Any], Any]] = {
     "binary": binary_loss,
     "softmax": softmax_loss,
 }
-_BASE_BATCH = 256  # lists
+_BASE_BATCH = 128  # lists
+_BASE_RATE = 1e-3
+_BASE_DECAY = 0.1
 _MAX_NORM = 1.0
 
 
@@ -77,7 +79,7 @@ class RerankTrainer:
         ends = np.cumsum([len(right) for _, right in lists])
         network.set_scales(features)
         parameters = [*network.linear.parameters(), *network.base.parameters()]
-        optimizer = torch.optim.AdamW(parameters, lr=3e-3, weight_decay=0.01)
+        optimizer = torch.optim.AdamW(parameters, lr=_BASE_RATE, weight_decay=_BASE_DECAY)
         n_batches = -(-len(lists) // _BASE_BATCH)
         total = settings.base_epochs * n_batches
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 - step / total)

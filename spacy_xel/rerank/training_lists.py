@@ -14,32 +14,34 @@ from spacy_xel.types import AnnotatedText, CandidateBatch, Query, Retriever
 def training_candidates(
     kb: XelKnowledgeBase,
     texts: Sequence[AnnotatedText],
+    asked: Sequence[AnnotatedText],
     retriever: Retriever,
     make_retriever: Callable[[], Retriever],
     *,
     k: int,
     folds: int,
 ) -> CandidateBatch:
-    """Return candidates for all mentions of texts, in order.
+    """Return candidates for all mentions of the texts asked about, in order.
 
     A retriever knows the answers to what it was fitted on: its scores there say nothing about its
     scores elsewhere, and a re-ranker that learns from them trusts it too much. So each part of
     the texts is answered by a retriever that was fitted to the others.
 
+    texts (Sequence[AnnotatedText]): What retrievers are fitted to; includes those asked about.
     retriever (Retriever): The one fitted to all texts, used if folds is 1.
     make_retriever (Callable): Makes another that is not fitted yet.
     """
-    queries = [[Query(t.text, m.start, m.end) for m in t.mentions] for t in texts]
+    queries = [[Query(t.text, m.start, m.end) for m in t.mentions] for t in asked]
     if folds < 2 or len(texts) < folds:
         return retriever([query for of_text in queries for query in of_text], k)
-    parts = np.array([_part(text, folds) for text in texts])
-    answers: list[CandidateBatch | None] = [None] * len(texts)
+    parts = np.array([_part(text, folds) for text in asked])
+    answers: list[CandidateBatch | None] = [None] * len(asked)
     for part in range(folds):
         chosen = np.flatnonzero(parts == part).tolist()
         if not chosen:
             continue
         fitted = make_retriever()
-        fitted.initialize(kb, [text for text, p in zip(texts, parts, strict=True) if p != part])
+        fitted.initialize(kb, [text for text in texts if _part(text, folds) != part])
         batch = fitted([query for i in chosen for query in queries[i]], k)
         start = 0
         for i in chosen:
