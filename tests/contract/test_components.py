@@ -19,6 +19,7 @@ from spacy_xel.pipeline.annotate import read_links
 from spacy_xel.pipeline.calibration import calibrate, collect
 from spacy_xel.pipeline.retriever import CandidateRetriever
 from spacy_xel.types import AnnotatedText, CandidateBatch, Mention
+from tests.tiny_encoder import tiny_encoder
 
 Build = Callable[[Path], Language]
 TEXTS = [
@@ -75,6 +76,18 @@ def calibrated_linker(store: Path) -> Language:
     return nlp
 
 
+def reranking_linker(store: Path) -> Language:
+    nlp = mentions_only(store)
+    names = {"names": {"@misc": "spacy-xel.NearestNames.v1"}}
+    hybrid = {"@misc": "spacy-xel.Hybrid.v1", "retrievers": names}
+    nlp.add_pipe("xel_retriever", config={"kb_source": "xel_mentions", "retriever": hybrid})
+    config = {"kb_source": "xel_mentions", "network": {"encoder": str(tiny_encoder())}}
+    nlp.add_pipe("xel_reranker", config=config)
+    nlp.get_pipe("xel_retriever").initialize(nlp=nlp)
+    nlp.get_pipe("xel_reranker").initialize(nlp=nlp)
+    return nlp
+
+
 def linker_after_ruler(store: Path) -> Language:
     nlp = spacy.blank("en")
     ruler = nlp.add_pipe("entity_ruler")
@@ -117,11 +130,12 @@ PIPELINES = [
     alias_linker,
     tree_linker,
     calibrated_linker,
+    reranking_linker,
     linker_after_ruler,
     linker_after_ner,
     linker_after_span_ruler,
 ]
-COMPONENTS = ["xel_mentions", "xel_retriever"]
+COMPONENTS = ["xel_mentions", "xel_retriever", "xel_reranker"]
 
 
 @pytest.fixture(params=PIPELINES, ids=lambda build: build.__name__)
@@ -237,7 +251,7 @@ def test_saved_files_hold_no_pickle(nlp, tmp_path):
     files = [path for path in paths if path.is_file()]
     assert files
     for path in files:
-        assert path.suffix in ("", ".json", ".jsonl", ".npy"), path
+        assert path.suffix in ("", ".json", ".jsonl", ".npy", ".safetensors", ".txt"), path
         assert not path.read_bytes().startswith(b"\x80"), path
 
 
