@@ -229,8 +229,9 @@ def _transformers() -> Any:
     try:
         return importlib.import_module("transformers")
     except ImportError as error:
-        fields = {"what": "xel_reranker", "package": "transformers", "extra": "transformers"}
-        raise MissingExtra(Errors.XE051.format(**fields)) from error
+        name = "transformers"
+        message = Errors.XE051.format(what="xel_reranker", package=name, extra=name)
+        raise MissingExtra(message) from error
 
 
 def _longest(encoder: Any) -> int:
