@@ -10,6 +10,7 @@ from spacy_xel.cli.kilt import kilt_app
 from spacy_xel.cli.link import link_cli
 from spacy_xel.cli.package import finish_cli, verify_cli
 from spacy_xel.cli.quickstart import quickstart_cli
+from spacy_xel.cli.rerank import rerank_cli
 from spacy_xel.cli.split import split_cli
 from spacy_xel.cli.tree import tree_app
 
@@ -29,6 +30,7 @@ app.command("convert")(convert_cli)
 app.command("finish")(finish_cli)
 app.command("verify")(verify_cli)
 app.command("quickstart")(quickstart_cli)
+app.command("rerank")(rerank_cli)
 app.command("split")(split_cli)
 
 
