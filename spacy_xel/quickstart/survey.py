@@ -7,10 +7,10 @@ from pathlib import Path
 
 from spacy_xel.errors import Errors
 from spacy_xel.formats.reading import Options, lines_of_file
-from spacy_xel.formats.table import ROW_NUMBER, Row, entity_of_row, read_rows
+from spacy_xel.formats.table import ROW_NUMBER, Row, declared_delimiter, entity_of_row, read_rows
 from spacy_xel.jsonlines import BadLine
 from spacy_xel.kb.schema import parse_entity
-from spacy_xel.quickstart.columns import Column, Guess, describe, guess_columns, is_usual_name
+from spacy_xel.quickstart.columns import Column, Guess, describe, guess_columns
 from spacy_xel.quickstart.dialect import (
     Kind,
     first_rows,
@@ -64,10 +64,24 @@ def survey(
             help_text = "Its fields have names already."
             raise ValueError(Errors.XE060.format(format="jsonl", option=option, help=help_text))
         return _survey_lines(path)
-    dialect = guess_dialect(start, path, delimiter)
+    return _survey_table(path, start, columns, separators, delimiter, header)
+
+
+def _survey_table(
+    path: Path,
+    start: str,
+    columns: Mapping[str, str] | None,
+    separators: Mapping[str, str] | None,
+    delimiter: str,
+    header: bool | None,
+) -> Survey:
+    first_line, _, rest = start.partition("\n")
+    declared = declared_delimiter(first_line)
+    start = rest if declared else start
+    dialect = guess_dialect(start, path, delimiter or declared)
     if header is None:
         rows = first_rows(start, dialect)
-        header = has_header(rows, [is_usual_name(cell) for cell in rows[0]])
+        header = bool(rows) and has_header(rows)
     stream = read_rows(path, 0, dialect.delimiter, header=header, quotes=dialect.quotes)
     sample = list(islice(stream, SAMPLE_ROWS))
     good = [row for row in sample if not row.problem]

@@ -55,6 +55,30 @@ def test_bad_rows_are_listed(tmp_path):
         entities(tmp_path, '{"text": "a"}\n' * 3 + '{"id": "1", "title": "a"}\n', "kb.jsonl.txt")
 
 
+def test_rows_with_an_empty_id_are_bad(tmp_path):
+    rows = "".join(f"{i if i % 15 else ''},thing {i}\n" for i in range(1, 101))
+    report, lines = entities(tmp_path, "id,name\n" + rows)
+    assert (report.bad_rows, len(lines), lines[0]["id"]) == (6, 94, "1")
+    assert "'id' must be a string that is not empty" in report.first_problems[0]
+
+
+def test_ragged_rows_are_bad(tmp_path):
+    def table(odd):
+        rows = (f"A{i},thing {i}{', long' if i % odd == 0 else ''},x\n" for i in range(100))
+        return "code,name,note\n" + "".join(rows)
+
+    report, lines = entities(tmp_path, table(20))
+    assert (report.bad_rows, len(lines)) == (5, 95)
+    for name in ("t.csv", "t.txt"):
+        with pytest.raises(ValueError, match=r"20 of 100 rows .*4 cells, where the header has 3"):
+            entities(tmp_path, table(5), name)
+    headless = table(5).partition("\n")[2].partition("\n")[2]
+    with pytest.raises(ValueError, match=r"19 of 99 rows .*the first row has 3"):
+        entities(tmp_path, headless)
+    report, lines = entities(tmp_path, "bolt\nnut, round\npin\n", "names.txt")
+    assert [line["title"] for line in lines] == ["bolt", "nut, round", "pin"]
+
+
 def test_split_keeps_equal_texts_together(tmp_path):
     texts = [AnnotatedText(str(i), f"text {i % 30}") for i in range(60)]
     write_corpus(texts, tmp_path / "c.jsonl")
