@@ -1,5 +1,6 @@
 """A first look at a knowledge base: how it is read, and how much there is of it."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
@@ -19,6 +20,7 @@ from spacy_xel.quickstart.dialect import (
     has_header,
     read_start,
 )
+from spacy_xel.quickstart.scripts import count_unspaced
 from spacy_xel.types import Entity
 
 SAMPLE_ROWS = 20_000
@@ -37,6 +39,7 @@ class Survey:
     described: bool  # there are descriptions
     columns: list[Column] = field(default_factory=list)
     guess: Guess | None = None
+    unspaced: dict[str, float] = field(default_factory=dict)  # share of titles, by language
 
     @property
     def numbered(self) -> bool:
@@ -135,8 +138,11 @@ def _measure(
     columns: list[Column] | None = None,
     guess: Guess | None = None,
 ) -> Survey:
-    names = characters = described = 0
+    names = characters = described = titles = 0
+    unspaced: Counter[str] = Counter()
     for entity in entities:
+        titles += 1
+        count_unspaced(entity.title, unspaced)
         names += len(entity.names)
         characters += len(entity.description) + sum(map(len, entity.names))
         described += bool(entity.description)
@@ -151,4 +157,5 @@ def _measure(
         described=described > 0,
         columns=columns or [],
         guess=guess,
+        unspaced={lang: count / titles for lang, count in unspaced.items()},
     )

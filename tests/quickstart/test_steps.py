@@ -12,6 +12,7 @@ from spacy_xel.quickstart.corpus import CorpusSurvey, split_corpus, survey_corpu
 from spacy_xel.quickstart.entities import write_entities
 from spacy_xel.quickstart.heldout import CHANGES, changed_names
 from spacy_xel.quickstart.recipe import choose_recipe
+from spacy_xel.quickstart.scripts import unfit_language
 from spacy_xel.quickstart.survey import survey
 from spacy_xel.quickstart.workspace import Workspace, check_output
 from spacy_xel.types import AnnotatedText, Mention
@@ -77,6 +78,18 @@ def test_ragged_rows_are_bad(tmp_path):
         entities(tmp_path, headless)
     report, lines = entities(tmp_path, "bolt\nnut, round\npin\n", "names.txt")
     assert [line["title"] for line in lines] == ["bolt", "nut, round", "pin"]
+
+
+def test_scripts_without_spaces(tmp_path):
+    chinese = survey(write(tmp_path / "t.csv", "id,name\n1,北京\n2,上海\n")).unspaced
+    assert chinese == {"zh": 1.0}
+    assert unfit_language("en", chinese) == ("zh", 1.0)
+    assert unfit_language("zh", chinese) is None
+    assert unfit_language("ja", chinese) is None
+    assert unfit_language("zh", {"zh": 0.5, "ja": 0.5}) == ("ja", 0.5)
+    assert unfit_language("en", {"th": 0.9}) == ("th", 0.9)
+    assert unfit_language("en", {"th": 0.01}) is None
+    assert survey(write(tmp_path / "k.csv", "id,name\n1,서울\n2,Москва\n")).unspaced == {}
 
 
 def test_split_keeps_equal_texts_together(tmp_path):
