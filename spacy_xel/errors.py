@@ -156,6 +156,10 @@ class Errors:
     XE116 = "{path} is not what was expected: {problem}."
     XE114 = "The finished pipeline cannot take the place of {path}: choose another folder."
     XE113 = "The knowledge base has versions {first} to {last}, but not {version}."
+    XE120 = (
+        "{path} is given twice: what is written must be another file than what is read, and than "
+        "what else is written. Nothing was written; choose another path."
+    )
     XE090 = (
         "{path} is {found}. Expected was a table (CSV or TSV, an entity per row) or JSON Lines, "
         "in UTF-8. {hint}."

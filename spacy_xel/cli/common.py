@@ -4,7 +4,8 @@ import functools
 import resource
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 import typer
@@ -56,6 +57,17 @@ def split_column(value: str, option: str = "--column") -> tuple[str, str]:
     if not (field and equals and name):
         raise typer.BadParameter("expected FIELD=COLUMN", param_hint=option)
     return field.strip(), name
+
+
+def check_paths_differ(sources: Iterable[Path | None], targets: Iterable[Path | None]) -> None:
+    """Raise if a file to write is one of those to read, or another one to write."""
+    taken = {path.resolve() for path in sources if path is not None}
+    for path in targets:
+        if path is None:
+            continue
+        if path.resolve() in taken:
+            raise ValueError(Errors.XE120.format(path=path))
+        taken.add(path.resolve())
 
 
 def _stop(number: int, frame: object) -> NoReturn:

@@ -7,7 +7,7 @@ from typing import cast
 import typer
 from wasabi import msg
 
-from spacy_xel.cli.common import friendly_errors
+from spacy_xel.cli.common import check_paths_differ, friendly_errors
 from spacy_xel.errors import Errors
 from spacy_xel.formats import FORMATS, read_corpus, write_corpus
 from spacy_xel.formats.faults import Faults
@@ -32,6 +32,7 @@ def convert_cli(
 
     Some formats are known by the files' names: .jsonl, .jsonl.gz, .spacy, .pubtator, .ttl (nif).
     """
+    check_paths_differ([source], [target])
     for path, name in ((source, from_format), (target, to_format)):
         if name is not None and name not in FORMATS:
             problem = f"there is no format {name!r}"

@@ -7,7 +7,7 @@ from typing import cast
 import typer
 from wasabi import msg
 
-from spacy_xel.cli.common import friendly_errors, split_column
+from spacy_xel.cli.common import check_paths_differ, friendly_errors, split_column
 from spacy_xel.errors import Errors
 from spacy_xel.formats import KB_FORMATS
 from spacy_xel.formats.importing import ImportReport, KBFormat, import_kb
@@ -58,6 +58,7 @@ def import_cli(
         raise typer.BadParameter("choose stop or skip", param_hint="--on-error")
     if from_format not in KB_FORMATS:
         raise ValueError(Errors.XE061.format(format=from_format, known=", ".join(KB_FORMATS)))
+    check_paths_differ([source], [target, corpus])
     kb_format = KB_FORMATS[from_format]
     options = Options(
         langs=tuple(lang) or ("en",),

@@ -5,7 +5,7 @@ from pathlib import Path
 import typer
 from wasabi import msg
 
-from spacy_xel.cli.common import friendly_errors
+from spacy_xel.cli.common import check_paths_differ, friendly_errors
 from spacy_xel.formats.joining import join_kbs
 
 
@@ -27,6 +27,7 @@ def join_cli(
     """
     if (corpus is None) != (corpus_target is None):
         raise typer.BadParameter("give both --corpus and --corpus-target, or neither")
+    check_paths_differ([pages, items, corpus], [target, corpus_target])
     report = join_kbs(pages, items, target, corpus=corpus, corpus_target=corpus_target)
     msg.text(f"{report.pages_without_item:,} pages have no item and were left out")
     msg.text(f"{report.items_without_page:,} items have a page that is not an entity here")

@@ -7,7 +7,7 @@ import spacy
 import typer
 from wasabi import msg
 
-from spacy_xel.cli.common import friendly_errors
+from spacy_xel.cli.common import check_paths_differ, friendly_errors
 from spacy_xel.errors import Errors
 from spacy_xel.evaluation.kilt import predict, score_rankings
 from spacy_xel.formats import kilt
@@ -30,6 +30,7 @@ def predict_cli(
     The ids of the pipeline's knowledge base must be those of Wikipedia pages, as in one that was
     imported with --from kilt.
     """
+    check_paths_differ([queries], [target])
     nlp = spacy.load(pipeline)
     count = 0
     with new_file(target) as scratch, scratch.open("w", encoding="utf8") as file:

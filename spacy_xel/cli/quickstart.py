@@ -69,6 +69,7 @@ def quickstart_cli(
     if not (no_install or force or going_on) and package.is_installed(full_name):
         raise ValueError(Errors.XE097.format(package=full_name))
     survey = _look(kb, column, separator, delimiter.replace("\\t", "\t"), header)
+    _check_language(survey, lang)
     plan = _plan(survey, full_name, target, corpus, corpus_format, recipe, lang, held_out, seed)
     _show_estimate(plan, anyway)
     if sys.stdin.isatty() and not yes and not typer.confirm("Shall I begin?", default=True):
@@ -113,6 +114,18 @@ def _look(
         msg.warn("No column has ids, so the numbers of the rows are the ids: 1, 2, 3 …")
     msg.text("If that is wrong: --column FIELD=COLUMN, --separator FIELD=SIGN, --no-header")
     return found
+
+
+def _check_language(survey: "Survey", lang: str) -> None:
+    from spacy_xel.quickstart.scripts import unfit_language
+
+    unfit = unfit_language(lang, survey.unspaced)
+    if unfit is not None:
+        better, share = unfit
+        msg.warn(
+            f"{share:.0%} of the names are in a script without spaces between words. With --lang "
+            f"{lang} they are not found within sentences: choose --lang {better} (zh, ja or th)"
+        )
 
 
 def _plan(
@@ -190,9 +203,13 @@ def _show_result(plan: "Plan", result: "Result") -> None:
     if unknown:
         msg.warn(f"{unknown:,} mentions to learn from have ids that are not in the knowledge base")
     msg.good(f"{report['entities']:,} entities, {result.store['names']:,} different names")
+    rows = score_rows(result.metrics)
+    if not rows:
+        msg.warn("Not evaluated: no name can be changed (typo, case, word order). Give a corpus.")
+        return
     msg.good(f"Scores on {result.metrics['evaluated_on']}:")
     header = ("what", "score", "value", "95% interval", "mentions")
-    msg.table(score_rows(result.metrics), header=header, divider=True)
+    msg.table(rows, header=header, divider=True)
 
 
 def _show_usage(plan: "Plan", result: "Result", no_install: bool) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import typer
 from wasabi import msg
 
-from spacy_xel.cli.common import friendly_errors
+from spacy_xel.cli.common import check_paths_differ, friendly_errors
 from spacy_xel.formats import read_corpus
 from spacy_xel.formats.importing import LineWriter
 from spacy_xel.formats.jsonl import to_json
@@ -33,8 +33,9 @@ def split_cli(
     Cut texts into paragraphs, and divide these into those to train on and those to test with.
 
     A text goes to one side as a whole, by its id, so the same ones do in every run. Paragraphs
-    without a link to an entity are left out.
+    without a link to an entity are left out, and counted.
     """
+    check_paths_differ([corpus], [train, dev])
     counts = {"train": [0, 0], "dev": [0, 0]}
     sample = Sample(dev_share, per_entity, dev_texts)
     with ExitStack() as stack:
@@ -47,5 +48,7 @@ def split_cli(
                 writers[side].write(to_json(text))
                 counts[side][0] += 1
                 counts[side][1] += len(text.mentions)
+    if sample.unlinked:
+        msg.text(f"{sample.unlinked:,} paragraphs have no link to an entity and were left out")
     for side, (texts, mentions) in counts.items():
         msg.good(f"{side}: {texts:,} paragraphs with {mentions:,} mentions: {paths[side]}")

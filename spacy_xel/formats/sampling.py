@@ -36,6 +36,7 @@ class Sample:
         # slot share their quota.
         self._counts = np.zeros(_SLOTS if self.per_entity else 1, dtype=np.uint16)
         self._dev = 0
+        self.unlinked = 0  # paragraphs left out because nothing in them is linked
 
     def divide(self, texts: Iterable[AnnotatedText]) -> Iterator[tuple[bool, AnnotatedText]]:
         """Yield the paragraphs taken, each with whether it is for testing."""
@@ -43,6 +44,7 @@ class Sample:
             is_dev = _hash(text.doc_id) < self.dev_share * 2**64
             for paragraph in paragraphs(text):
                 if not any(mention.kb_ids for mention in paragraph.mentions):
+                    self.unlinked += 1
                     continue
                 if is_dev and not 0 < self.dev_texts <= self._dev:
                     self._dev += 1

@@ -4,6 +4,7 @@ Columns of a table without a header are called by their numbers, counted from 1.
 """
 
 import csv
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +18,7 @@ FIELDS = ("id", "title", "aliases", "description", "types", "prior")
 LIST_SEPARATOR = "|"  # between several names in one cell
 ROW_NUMBER = "#"  # as the column of ids: the number of the row, counted from 1
 _MAX_CELL = 16 << 20
+_SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE | re.DOTALL)
 
 
 class Row(NamedTuple):
@@ -53,6 +55,12 @@ def guess_delimiter(path: Path) -> str:
     return "\t" if endings & {".tsv", ".tab"} else ","
 
 
+def declared_delimiter(line: str) -> str:
+    """Return what Excel's first line "sep=;" says that separates columns; "" for any other line."""
+    found = _SEPARATOR_LINE.fullmatch(line)
+    return found[1] if found else ""
+
+
 def split_rows(
     lines: Iterable[str], delimiter: str, quotes: bool | None = None
 ) -> "Iterator[list[str]]":
@@ -68,7 +76,10 @@ def split_rows(
 def read_rows(
     path: Path, skip: int, delimiter: str, *, header: bool = True, quotes: bool | None = None
 ) -> Iterator[Row]:
-    """Yield the rows of a file.
+    """Yield the rows of a file, without those that have nothing in them.
+
+    A column without a name is called by its number, and one with another's name gets its number
+    added.
 
     header (bool): The first row has the names of the columns.
     quotes (bool): Cells may be in quotes; by default unless tabs separate them.
@@ -85,13 +96,14 @@ def read_rows(
         except (csv.Error, BadLine) as error:
             index += names is not None
             if lines.number > skip:
-                yield Row(lines.number, {}, str(error))
+                yield Row(lines.number, {}, _problem_of(error))
+            continue
+        if not any(cell.strip() for cell in cells):
             continue
         if names is None:
-            names = [name.strip() for name in cells]
+            names = _names_of(cells if header else [""] * len(cells))
             if header:
                 continue
-            names = [str(number) for number in range(1, len(cells) + 1)]
         index += 1
         if lines.number <= skip:
             continue
@@ -101,6 +113,23 @@ def read_rows(
             yield Row(lines.number, {}, problem)
         else:
             yield Row(lines.number, dict(zip(names, cells, strict=True)), place=index)
+
+
+def _problem_of(error: Exception) -> str:
+    if "new-line character seen" in str(error):
+        return "a carriage return in a cell without quotes"
+    return str(error)
+
+
+def _names_of(cells: list[str]) -> list[str]:
+    """Return a name for each column, no two the same."""
+    names: dict[str, None] = {}
+    for number, cell in enumerate(cells, 1):
+        name = cell.strip() or str(number)
+        while name in names:
+            name = f"{name}_{number}"
+        names[name] = None
+    return list(names)
 
 
 class _TextLines:
@@ -119,9 +148,10 @@ class _TextLines:
         if line.problem:
             raise BadLine(line.problem)
         try:
-            return line.data.decode()
+            text = line.data.decode()
         except UnicodeDecodeError as error:
             raise BadLine(f"not UTF-8 ({error.reason} at byte {error.start})") from error
+        return next(self) if line.number == 1 and declared_delimiter(text) else text
 
 
 def entity_of_row(row: Row, options: Options) -> Entity:

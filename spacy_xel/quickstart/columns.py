@@ -8,30 +8,15 @@ from typing import NamedTuple
 from spacy_xel.errors import Errors
 from spacy_xel.formats.table import FIELDS, LIST_SEPARATOR, ROW_NUMBER
 from spacy_xel.quickstart.dialect import is_number
+from spacy_xel.quickstart.headers import PLAIN_IDS, WORDS, is_list_name, words_of
 
 NOT_USED = "-"
 SEPARATORS = ("|", ";", ",")
 _SURE, _LIKELY, _LEAST = 3.0, 1.5, 1.0
-# Names of columns, as they are with spaces and signs taken out.
-_WORDS = {
-    "id": "id ids identifier code key uri iri sku qid cui curie accession ean isbn gtin geonameid "
-    "entityid conceptid kbid itemid wikidataid number no nr nummer kennung clave codigo",
-    "title": "title name names label term heading preferredname preflabel preferredlabel entity "
-    "concept mainname canonicalname fullname titel bezeichnung nom nombre titre nome product item",
-    "aliases": "alias aliases synonym synonyms synonyme alternatenames alternativenames altnames "
-    "altlabel altlabels alternatelabels alsoknownas aka akas othernames variants abbreviation "
-    "abbreviations acronym acronyms alternatename alternativename othername sinonimos",
-    "description": "description descriptions definition desc abstract summary comment comments "
-    "note notes gloss scopenote beschreibung text details about descripcion descrizione",
-    "types": "type types category categories class classes kind group genre semantictype "
-    "entitytype feature tag tags typ kategorie tipo categoria",
-    "prior": "prior count counts frequency freq popularity population weight views pageviews "
-    "sitelinks citations sales inlinks occurrences mentions anzahl einwohner",
-}
-WORDS = {name: frozenset(words.split()) for name, words in _WORDS.items()}
-# Ids by name alone, even where they repeat: tables with a row per name.
-_REPEATING_IDS = WORDS["id"] - frozenset(
-    ["code", "key", "number", "no", "nr", "nummer", "codigo", "clave"]
+# Prices, areas, shares, sizes and dates: they never repeat in many a table, but are no ids.
+_QUANTITY = re.compile(
+    r"[-+<>~]?\s*[€$£¥]?\s*\d[\d.,'’ ]*([eE][-+]?\d+)?\s*([%‰€$£¥°²³]|[a-zA-Z]{1,2}[²³]?)?"
+    r"|\d{4}-\d\d?-\d\d?([T ].*)?|\d+/\d+/\d+.*|\d\d?:\d\d.*"
 )
 
 
@@ -44,7 +29,7 @@ class Column:
     filled: float  # share of all cells
     distinct: float
     numbers: float
-    digits: float  # share with a digit
+    codes: float  # share with a digit that are no numbers, prices or dates
     length: float  # mean number of characters
     words: float  # mean number of words
     separated: Mapping[str, float] = field(default_factory=dict)  # share with each separator
@@ -77,13 +62,17 @@ def _describe(name: str, place: int, cells: list[str]) -> Column:
         filled=len(values) / max(1, len(cells)),
         distinct=len(set(values)) / n,
         numbers=sum(map(is_number, values)) / n,
-        digits=sum(any(c.isdigit() for c in value) for value in values) / n,
+        codes=sum(map(_is_code, values)) / n,
         length=sum(map(len, values)) / n,
         words=sum(len(value.split()) for value in values) / n,
         separated={s: sum(s in value for value in values) / n for s in SEPARATORS},
         twice=sum(value.count(",") > 1 for value in values) / n,
         example=values[0] if values else "",
     )
+
+
+def _is_code(value: str) -> bool:
+    return any(c.isdigit() for c in value) and not _QUANTITY.fullmatch(value)
 
 
 def guess_columns(
@@ -139,31 +128,19 @@ def _take_chosen(
     return dict(chosen), dict.fromkeys(chosen, "you said so")
 
 
-def is_usual_name(name: str) -> bool:
-    """Return whether a cell is what columns are usually called."""
-    joined = "".join(_words(name))
-    return name.strip() == ROW_NUMBER or any(joined in words for words in WORDS.values())
-
-
 def guess_separator(column: Column) -> str:
     """Return what is between several names in a cell."""
     for separator in ("|", ";"):
         if column.separated.get(separator, 0.0) >= 0.01:
             return separator
-    plural = column.name.strip().lower().endswith("s")
     # A single comma may belong to a name, "Paris, Texas".
-    if column.separated.get(",", 0.0) > 0 and (plural or column.twice >= 0.05):
+    if column.separated.get(",", 0.0) > 0 and (is_list_name(column.name) or column.twice >= 0.05):
         return ","
     return LIST_SEPARATOR
 
 
-def _words(name: str) -> list[str]:
-    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
-    return re.findall(r"[^\W_]+", spaced.lower())
-
-
 def _header_score(field_name: str, name: str) -> float:
-    words = _words(name)
+    words = words_of(name)
     if name.strip() == ROW_NUMBER and field_name == "id":
         return _LIKELY
     if not words:
@@ -182,14 +159,20 @@ def _score(field_name: str, column: Column, header: bool) -> float:
 
 
 def _score_id(column: Column, by_name: float) -> float:
-    least = 0.05 if "".join(_words(column.name)) in _REPEATING_IDS else 0.9
-    if column.filled < 0.99 or column.distinct < least or column.words > 1.5 or column.length > 200:
+    if column.length > 200:
         return 0.0
     unique = column.distinct >= 0.999 and column.filled == 1.0
+    if by_name == _SURE and "".join(words_of(column.name)) in PLAIN_IDS:
+        # Rows where it is empty are bad rows, which is said; other ids instead would be no help.
+        return by_name + unique if column.filled >= 0.5 and column.distinct >= 0.05 else 0.0
+    if column.filled < (0.9 if by_name == _SURE else 0.99):
+        return 0.0
+    if column.distinct < 0.9 or column.words > 1.5:
+        return 0.0
     if by_name:
         return by_name + unique
-    # Codes and numbers that never repeat; a word that never repeats is rather a name.
-    return 1.5 if unique and column.digits >= 0.9 and column.words <= 1.05 else 0.0
+    # Codes that never repeat; a word that never repeats is rather a name, a number anything.
+    return 1.5 if unique and column.codes >= 0.9 and column.words <= 1.05 else 0.0
 
 
 def _score_title(column: Column, by_name: float) -> float:

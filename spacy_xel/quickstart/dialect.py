@@ -2,14 +2,16 @@
 
 import codecs
 import csv
+import io
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from spacy_xel.errors import Errors
 from spacy_xel.formats.table import guess_delimiter, split_rows
 from spacy_xel.jsonlines import uncompressed
+from spacy_xel.quickstart.headers import is_usual_name
 
 Kind = Literal["jsonl", "csv"]
 DELIMITERS = (",", ";", "\t", "|")
@@ -25,6 +27,7 @@ _STARTS = {
     b"[": ("a JSON array", "Write one JSON object per line, with 'id' and 'title'"),
 }
 _CONSISTENT = 0.9  # of the rows must have the same number of cells
+_MOSTLY = 0.5  # of the rows, if something else says that the delimiter is right
 
 
 class Dialect(NamedTuple):
@@ -32,6 +35,30 @@ class Dialect(NamedTuple):
 
     delimiter: str
     quotes: bool
+
+
+class _Cut(NamedTuple):
+    """What becomes of the first rows with a delimiter."""
+
+    share: float  # of the rows that have the most frequent number of cells
+    cells: int  # that number
+    first: int  # number of cells in the first row
+    usual: int  # how many of these are usual names of columns
+
+    @property
+    def consistent(self) -> bool:
+        return self.cells > 1 and self.share >= _CONSISTENT
+
+    @property
+    def mostly(self) -> bool:
+        return self.cells > 1 and self.share >= _MOSTLY and self.first == self.cells
+
+    def rank(self) -> tuple[float, int, int]:
+        return (
+            (round(self.share, 2), self.cells, self.usual)
+            if self.consistent
+            else (0.0, self.usual, 0)
+        )
 
 
 def read_start(path: Path) -> str:
@@ -48,6 +75,8 @@ def read_start(path: Path) -> str:
     for start, (found, hint) in _STARTS.items():
         if data.lstrip().startswith(start):
             raise _unfit(path, found, hint)
+    if b"\r" in data.strip() and b"\n" not in data:
+        raise _unfit(path, "text with the line ends of old Macs", "Convert it: tr '\\r' '\\n'")
     if b"\0" in data:
         raise _unfit(path, "binary data", "Is it the right file?")
     decoder = codecs.getincrementaldecoder("utf-8-sig")()
@@ -68,20 +97,28 @@ def guess_kind(start: str) -> Kind:
 def guess_dialect(start: str, path: Path, delimiter: str = "") -> Dialect:
     """Return the delimiter that gives all rows the same number of cells, more than one.
 
+    One that cuts a header into usual names is taken even if rows have odd numbers of cells: they
+    are reported as bad rows then, rather than each line taken for a name.
+
     delimiter (str): Take this one, and guess only whether there are quotes.
     """
     if delimiter:
         return Dialect(delimiter, _has_quotes(start, delimiter))
-    by_name = guess_delimiter(path)
-    found: dict[str, tuple[float, int, bool]] = {}
-    for candidate in DELIMITERS:
-        share, cells = _consistency(start, candidate, _has_quotes(start, candidate))
-        if cells > 1 and share >= _CONSISTENT:
-            found[candidate] = (round(share, 2), cells, candidate == by_name)
-    if found:
-        best = max(found, key=lambda candidate: found[candidate])
-        return Dialect(best, _has_quotes(start, best))
-    if _consistency(start, ",", True) == (1.0, 1):
+    cuts = {candidate: _cut(start, candidate) for candidate in DELIMITERS}
+    endings = {suffix.lower() for suffix in path.suffixes}
+    by_name = guess_delimiter(path) if endings & {".csv", ".tsv", ".tab"} else ""
+    choices: tuple[Callable[[str, _Cut], bool], ...] = (
+        lambda _, cut: cut.consistent and cut.usual > 0,
+        lambda _, cut: cut.usual > 1 or (cut.usual == 1 and cut.mostly),
+        lambda _, cut: cut.consistent,
+        lambda candidate, cut: candidate == by_name and cut.mostly,
+    )
+    for is_good in choices:
+        good = [candidate for candidate, cut in cuts.items() if is_good(candidate, cut)]
+        if good:
+            best = max(good, key=lambda c: (*cuts[c].rank(), c == guess_delimiter(path)))
+            return Dialect(best, _has_quotes(start, best))
+    if (cuts[","].share, cuts[","].cells) == (1.0, 1):
         return Dialect(",", True)
     # One name per line, some of them with commas: nothing to cut.
     return Dialect("\t", False)
@@ -89,7 +126,7 @@ def guess_dialect(start: str, path: Path, delimiter: str = "") -> Dialect:
 
 def first_rows(start: str, dialect: Dialect, limit: int = 1000) -> list[list[str]]:
     """Return the rows of the first lines, without those that cannot be cut."""
-    rows = split_rows(start.splitlines(keepends=True), *dialect)
+    rows = split_rows(io.StringIO(start, newline="\n"), *dialect)
     cut: list[list[str]] = []
     while len(cut) < limit:
         try:
@@ -103,13 +140,14 @@ def first_rows(start: str, dialect: Dialect, limit: int = 1000) -> list[list[str
     return cut
 
 
-def _consistency(start: str, delimiter: str, quotes: bool) -> tuple[float, int]:
-    """Return the share of rows that have the most frequent number of cells, and that number."""
-    counts = Counter(map(len, first_rows(start, Dialect(delimiter, quotes))))
+def _cut(start: str, delimiter: str) -> _Cut:
+    rows = first_rows(start, Dialect(delimiter, _has_quotes(start, delimiter)))
+    counts = Counter(map(len, rows))
     if not counts:
-        return 0.0, 0
-    cells, rows = max(counts.items(), key=lambda item: (item[1], item[0]))
-    return rows / counts.total(), cells
+        return _Cut(0.0, 0, 0, 0)
+    cells, most = max(counts.items(), key=lambda item: (item[1], item[0]))
+    usual = sum(map(is_usual_name, rows[0])) if len(rows[0]) > 1 else 0
+    return _Cut(most / counts.total(), cells, len(rows[0]), usual)
 
 
 def _has_quotes(start: str, delimiter: str) -> bool:
@@ -122,33 +160,34 @@ def _has_quotes(start: str, delimiter: str) -> bool:
     return bool(closed) and len(closed) == len(opened)
 
 
-def has_header(rows: Sequence[Sequence[str]], known: Sequence[bool]) -> bool:
+def has_header(rows: Sequence[Sequence[str]]) -> bool:
     """Return whether the first row has names of columns.
 
     If in doubt it has not: a header taken for an entity does less harm than the reverse.
-
-    known (Sequence[bool]): Per cell of the first row, whether it is a usual name of a column.
     """
-    first, rest = rows[0], rows[1:]
-    if any(is_number(cell) for cell in first) or len(set(first)) < len(first):
-        return False
-    if any(known):
+    first = {place: cell.strip() for place, cell in enumerate(rows[0]) if cell.strip()}
+    usual = sum(map(is_usual_name, first.values()))
+    has_numbers = any(map(is_number, first.values()))
+    if usual > 1 or (usual and not has_numbers):
         return True
-    for place, cell in enumerate(first):
-        below = [row[place] for row in rest if place < len(row) and row[place].strip()]
-        if not below or cell in below:
-            continue
-        if all(map(is_number, below)):
-            return True
-        shapes = {_shape(value) for value in below}
-        if (
-            len(below) > 2
-            and len(shapes) == 1
-            and _shape(cell) not in shapes
-            and "0" in "".join(shapes)
-        ):
-            return True
-    return False
+    if has_numbers or len(set(first.values())) < len(first):
+        return False
+    return any(_stands_out(cell, _below(rows, place)) for place, cell in first.items())
+
+
+def _below(rows: Sequence[Sequence[str]], place: int) -> list[str]:
+    return [row[place] for row in rows[1:] if place < len(row) and row[place].strip()]
+
+
+def _stands_out(cell: str, below: list[str]) -> bool:
+    """Return whether a cell is unlike all others of its column."""
+    if not below or cell in below:
+        return False
+    if all(map(is_number, below)):
+        return True
+    shapes = {_shape(value) for value in below}
+    alike = len(below) > 2 and len(shapes) == 1 and "0" in "".join(shapes)
+    return alike and _shape(cell) not in shapes
 
 
 def is_number(text: str) -> bool:

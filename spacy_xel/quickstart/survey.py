@@ -1,5 +1,6 @@
 """A first look at a knowledge base: how it is read, and how much there is of it."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
@@ -7,10 +8,10 @@ from pathlib import Path
 
 from spacy_xel.errors import Errors
 from spacy_xel.formats.reading import Options, lines_of_file
-from spacy_xel.formats.table import ROW_NUMBER, Row, entity_of_row, read_rows
+from spacy_xel.formats.table import ROW_NUMBER, Row, declared_delimiter, entity_of_row, read_rows
 from spacy_xel.jsonlines import BadLine
 from spacy_xel.kb.schema import parse_entity
-from spacy_xel.quickstart.columns import Column, Guess, describe, guess_columns, is_usual_name
+from spacy_xel.quickstart.columns import Column, Guess, describe, guess_columns
 from spacy_xel.quickstart.dialect import (
     Kind,
     first_rows,
@@ -19,6 +20,7 @@ from spacy_xel.quickstart.dialect import (
     has_header,
     read_start,
 )
+from spacy_xel.quickstart.scripts import count_unspaced
 from spacy_xel.types import Entity
 
 SAMPLE_ROWS = 20_000
@@ -37,6 +39,7 @@ class Survey:
     described: bool  # there are descriptions
     columns: list[Column] = field(default_factory=list)
     guess: Guess | None = None
+    unspaced: dict[str, float] = field(default_factory=dict)  # share of titles, by language
 
     @property
     def numbered(self) -> bool:
@@ -64,10 +67,24 @@ def survey(
             help_text = "Its fields have names already."
             raise ValueError(Errors.XE060.format(format="jsonl", option=option, help=help_text))
         return _survey_lines(path)
-    dialect = guess_dialect(start, path, delimiter)
+    return _survey_table(path, start, columns, separators, delimiter, header)
+
+
+def _survey_table(
+    path: Path,
+    start: str,
+    columns: Mapping[str, str] | None,
+    separators: Mapping[str, str] | None,
+    delimiter: str,
+    header: bool | None,
+) -> Survey:
+    first_line, _, rest = start.partition("\n")
+    declared = declared_delimiter(first_line)
+    start = rest if declared else start
+    dialect = guess_dialect(start, path, delimiter or declared)
     if header is None:
         rows = first_rows(start, dialect)
-        header = has_header(rows, [is_usual_name(cell) for cell in rows[0]])
+        header = bool(rows) and has_header(rows)
     stream = read_rows(path, 0, dialect.delimiter, header=header, quotes=dialect.quotes)
     sample = list(islice(stream, SAMPLE_ROWS))
     good = [row for row in sample if not row.problem]
@@ -121,8 +138,11 @@ def _measure(
     columns: list[Column] | None = None,
     guess: Guess | None = None,
 ) -> Survey:
-    names = characters = described = 0
+    names = characters = described = titles = 0
+    unspaced: Counter[str] = Counter()
     for entity in entities:
+        titles += 1
+        count_unspaced(entity.title, unspaced)
         names += len(entity.names)
         characters += len(entity.description) + sum(map(len, entity.names))
         described += bool(entity.description)
@@ -137,4 +157,5 @@ def _measure(
         described=described > 0,
         columns=columns or [],
         guess=guess,
+        unspaced={lang: count / titles for lang, count in unspaced.items()},
     )

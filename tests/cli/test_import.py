@@ -138,3 +138,42 @@ def test_wikipedia_and_wikidata_become_one(run, tmp_path):
     assert "dev: 0 paragraphs" in output
     run("kb", "build", kb, tmp_path / "kb", "--corpus", train)
     assert "Q0" in run("kb", "find", tmp_path / "kb", "lutetia")
+
+
+def test_split_counts_what_it_leaves_out(run, tmp_path):
+    mentions = [{"start": 0, "end": 4, "kb_ids": ["Q1"]}, {"start": 6, "end": 10, "kb_ids": []}]
+    text = {"id": "1", "text": "Troy\n\nRome\n\nBonn", "mentions": mentions}
+    corpus = write(tmp_path / "c.jsonl", json_lines([text]))
+    output = run("split", corpus, tmp_path / "t.jsonl", tmp_path / "d.jsonl", "--dev-share", "0")
+    assert "2 paragraphs have no link to an entity" in output
+    assert "train: 1 paragraphs" in output
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "split a.jsonl a.jsonl d.jsonl",
+        "split a.jsonl t.jsonl a.jsonl",
+        "split a.jsonl t.jsonl ./t.jsonl",
+        "split a.jsonl t.jsonl folder/../t.jsonl",
+        "split a.jsonl t.jsonl link.jsonl",
+        "convert a.jsonl a.jsonl",
+        "convert a.jsonl link.jsonl",
+        "kb import a.jsonl a.jsonl --from jsonl",
+        "kb import a.jsonl k.jsonl --from wikipedia --corpus k.jsonl",
+        "kb join a.jsonl b.jsonl a.jsonl",
+        "kb join a.jsonl b.jsonl b.jsonl",
+        "kb join a.jsonl b.jsonl j.jsonl -c c.jsonl -t j.jsonl",
+        "kb join a.jsonl b.jsonl j.jsonl -c c.jsonl -t c.jsonl",
+        "kilt predict nlp a.jsonl a.jsonl",
+    ],
+)
+def test_nothing_is_written_over(run, tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    for name in "abc":
+        write(tmp_path / f"{name}.jsonl", json_lines([{"id": "1", "title": "x", "text": "x"}]))
+    (tmp_path / "link.jsonl").symlink_to("t.jsonl" if " t.jsonl" in command else "a.jsonl")
+    before = {path.name for path in tmp_path.iterdir()}
+    assert "is given twice" in run(*command.split(), code=1)
+    assert {path.name for path in tmp_path.iterdir()} == before

@@ -43,6 +43,29 @@ PLAIN = {"id": "code", "title": "name"}
         # A row per name: ids repeat.
         ("long.csv", "id,name\n1,bolt\n1,screw\n2,nut\n2,round nut\n",
          {"id": "id", "title": "name"}, {}),
+        # Numbers, prices and dates are no ids by themselves; codes are.
+        ("prices.csv", "product,price\nbolt,19.99\nnut,4.50\n",
+         {"id": "#", "title": "product"}, {}),
+        ("areas.csv", "country,code,area\nGermany,DE,357022\nFrance,FR,551695\n",
+         {"id": "code", "title": "country"}, {}),
+        ("amounts.csv", 'name,paid,made,size\nbolt,"€1,500.00",2020-01-02,5 m\n'
+         "nut,€7,2021-02-03,7 m\n", {"id": "#", "title": "name"}, {}),
+        ("codes.csv", "name,x\nbolt,HP:01\nnut,HP:02\n", {"id": "x", "title": "name"}, {}),
+        ("weights.csv", "id,name,weight\n1,bolt,3\n2,nut,4\n", {"id": "id", "title": "name"}, {}),
+        # Headers as spreadsheets write them.
+        ("trailing.csv", "id,name,,\n1,bolt,,\n2,nut,,\n", {"id": "id", "title": "name"}, {}),
+        ("twice.csv", "id,name,name\n1,bolt,b\n2,nut,n\n", {"id": "id", "title": "name"}, {}),
+        ("years.csv", "id,name,2019\n1,bolt,7\n2,nut,8\n", {"id": "id", "title": "name"}, {}),
+        ("sep.csv", "sep=;\r\nid;name\r\n1;bolt, long\r\n2;nut, round\r\n",
+         {"id": "id", "title": "name"}, {}),
+        ("empty_rows.csv", ",\nid,name\n1,bolt\n,\n2,nut\n", {"id": "id", "title": "name"}, {}),
+        ("ids_with_spaces.csv", "id,name\nthe big bolt,bolt\nthe small nut,nut\n",
+         {"id": "id", "title": "name"}, {}),
+        ("german.csv", 'id,Bezeichnung,Synonyme\n1,Schraube,"Bolzen, Stift"\n2,Mutter,\n',
+         {"id": "id", "title": "Bezeichnung", "aliases": "Synonyme"}, {"aliases": ","}),
+        # Bars in each row, but the header says that commas separate.
+        ("bars_within.csv", "id,name,aliases\n1,bolt,a|b\n2,nut,c|d\n3,a,b,c|d\n",
+         {"id": "id", "title": "name", "aliases": "aliases"}, {"aliases": "|"}),
     ],
 )  # fmt: skip
 def test_guess(tmp_path, name, content, columns, separators):
@@ -95,6 +118,7 @@ def test_what_the_user_says(tmp_path):
         (b"id,name\n", "only a header"),
         (b"1,2\n3,4\n", "--column title=COLUMN"),
         (b"\x1f\x8bxxxx", "damaged"),
+        (b"id,name\r1,bolt\r2,nut\r", "line ends of old Macs"),
     ],
 )
 def test_wrong_files(tmp_path, content, problem):

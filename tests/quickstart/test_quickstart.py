@@ -101,6 +101,15 @@ def test_what_is_reported(quickstart, tmp_path):
     assert "the numbers of the rows are the ids" in output
 
 
+@pytest.mark.usefixtures("no_wheel")
+def test_names_that_cannot_be_changed(quickstart, tmp_path):
+    output = quickstart(write(tmp_path / "cities.csv", "id,name\n1,北京\n2,上海\n"))
+    assert "100% of the names are in a script without spaces" in output
+    assert "choose --lang zh" in output
+    assert "Not evaluated" in output
+    assert "Scores on" not in output
+
+
 def test_what_is_refused(quickstart, tmp_path, monkeypatch):
     table = write(tmp_path / "parts.csv", TABLE)
     stranger = {"text": "Paris", "mentions": [{"start": 0, "end": 5, "kb_ids": ["Q90"]}]}

@@ -12,6 +12,7 @@ from spacy_xel.quickstart.corpus import CorpusSurvey, split_corpus, survey_corpu
 from spacy_xel.quickstart.entities import write_entities
 from spacy_xel.quickstart.heldout import CHANGES, changed_names
 from spacy_xel.quickstart.recipe import choose_recipe
+from spacy_xel.quickstart.scripts import unfit_language
 from spacy_xel.quickstart.survey import survey
 from spacy_xel.quickstart.workspace import Workspace, check_output
 from spacy_xel.types import AnnotatedText, Mention
@@ -53,6 +54,42 @@ def test_bad_rows_are_listed(tmp_path):
     assert [entry["line"] for entry in noted] == [42, 43]
     with pytest.raises(ValueError, match=r"3 of 4 rows .* The first: .*line 1: 'title'"):
         entities(tmp_path, '{"text": "a"}\n' * 3 + '{"id": "1", "title": "a"}\n', "kb.jsonl.txt")
+
+
+def test_rows_with_an_empty_id_are_bad(tmp_path):
+    rows = "".join(f"{i if i % 15 else ''},thing {i}\n" for i in range(1, 101))
+    report, lines = entities(tmp_path, "id,name\n" + rows)
+    assert (report.bad_rows, len(lines), lines[0]["id"]) == (6, 94, "1")
+    assert "'id' must be a string that is not empty" in report.first_problems[0]
+
+
+def test_ragged_rows_are_bad(tmp_path):
+    def table(odd):
+        rows = (f"A{i},thing {i}{', long' if i % odd == 0 else ''},x\n" for i in range(100))
+        return "code,name,note\n" + "".join(rows)
+
+    report, lines = entities(tmp_path, table(20))
+    assert (report.bad_rows, len(lines)) == (5, 95)
+    for name in ("t.csv", "t.txt"):
+        with pytest.raises(ValueError, match=r"20 of 100 rows .*4 cells, where the header has 3"):
+            entities(tmp_path, table(5), name)
+    headless = table(5).partition("\n")[2].partition("\n")[2]
+    with pytest.raises(ValueError, match=r"19 of 99 rows .*the first row has 3"):
+        entities(tmp_path, headless)
+    report, lines = entities(tmp_path, "bolt\nnut, round\npin\n", "names.txt")
+    assert [line["title"] for line in lines] == ["bolt", "nut, round", "pin"]
+
+
+def test_scripts_without_spaces(tmp_path):
+    chinese = survey(write(tmp_path / "t.csv", "id,name\n1,北京\n2,上海\n")).unspaced
+    assert chinese == {"zh": 1.0}
+    assert unfit_language("en", chinese) == ("zh", 1.0)
+    assert unfit_language("zh", chinese) is None
+    assert unfit_language("ja", chinese) is None
+    assert unfit_language("zh", {"zh": 0.5, "ja": 0.5}) == ("ja", 0.5)
+    assert unfit_language("en", {"th": 0.9}) == ("th", 0.9)
+    assert unfit_language("en", {"th": 0.01}) is None
+    assert survey(write(tmp_path / "k.csv", "id,name\n1,서울\n2,Москва\n")).unspaced == {}
 
 
 def test_split_keeps_equal_texts_together(tmp_path):
