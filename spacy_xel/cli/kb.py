@@ -37,8 +37,8 @@ def build_cli(
     corpus: list[Path] = typer.Option(
         [], "--corpus", "-c", help="Annotated texts whose mentions are counted as names"
     ),
-    only_ids: Path | None = typer.Option(
-        None, "--only-ids", help="Keep only the ids in this file, one per line"
+    only_ids: str = typer.Option(
+        "", "--only-ids", help="Keep only the ids in this file, one per line"
     ),
     lang: str = typer.Option("", "--lang", "-l", help="Language of the names, e.g. tr"),
     on_error: str = typer.Option("stop", "--on-error", help="At a bad line: stop or skip"),
@@ -58,7 +58,7 @@ def build_cli(
         source,
         target,
         corpus=texts,
-        only_ids=only_ids,
+        only_ids=Path(only_ids) if only_ids else None,
         lang=lang,
         on_error=cast(OnError, on_error),
         max_ram=parse_size(max_ram),
